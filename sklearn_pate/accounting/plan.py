@@ -10,6 +10,7 @@ import numpy as np
 from ..encoding.targets import ClassTarget, Target
 from ..forecasts import CellForecast
 from ..rdp import Cost
+from ..report.formats import text_rounded_up
 from ..report.plan import html_of_plan, text_of_plan
 from .findings import Finding, findings_of
 from .made_up_votes import AGREEMENTS, AgreementShares, shares_at
@@ -96,6 +97,59 @@ class RowsCost(NamedTuple):
     sums: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Branch:
+    """A method that may follow the first release of a fit, which chooses one of several.
+
+    All attributes are public, and fixed before the first release. To choose a method after a first
+    release, a fit prices all branches together and describes each of them in its plan::
+
+        cost = first.plus(Cost.worst_of([branch.cost for branch in branches]))
+        epsilon, composition = cost.epsilon(delta)
+        plan = Plan(stages, epsilon, composition, cost, branches=branches)
+
+    `rdp.least_scales` computes the noise scale of each branch within epsilon. The plan and the cost
+    remain the same after the choice, whichever branch follows, and only `stages` is of the branch
+    that is taken.
+
+    Attributes
+    ----------
+    method : str
+        Class of the method.
+    noise : str
+        Its noise, in words with a unit, such as "Gaussian noise of 4.1 records (standard
+        deviation)".
+    cost : Cost
+        Cost of the branch alone, without the first release.
+    delta : float
+        Delta at which `epsilon` is stated.
+
+    Examples
+    --------
+    >>> from sklearn_pate.accounting.plan import Branch
+    >>> from sklearn_pate.rdp import Contribution, DEFAULT_ORDERS
+    >>> from sklearn_pate.rdp.discrete import laplace_table_cost
+    >>> cost = laplace_table_cost(2.5, Contribution.of_counts(2))
+    >>> of_noise = {"noise": "Laplace noise of scale 2.5", "cost": cost, "delta": 1e-5}
+    >>> print(Branch(method="ReverseNeighbors", **of_noise))
+    ReverseNeighbors, Laplace noise of scale 2.5, epsilon 0.8 by itself
+    """
+
+    method: str
+    noise: str
+    cost: Cost = field(repr=False)
+    delta: float
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the branch alone, without the first release."""
+        return self.cost.epsilon(self.delta)[0]
+
+    def __str__(self) -> str:
+        epsilon = text_rounded_up(self.epsilon)
+        return f"{self.method}, {self.noise}, epsilon {epsilon} by itself"
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Forecast of the queries, the cost and the labels of a fit, from public numbers alone.
@@ -142,6 +196,9 @@ class Plan:
         whether a fit with such a plan raises an error.
     is_calibrated : bool
         Whether the noise of a stage is calibrated to `epsilon`.
+    branches : tuple of Branch
+        Methods that may follow, if a release of the fit chooses one of several, including those
+        that are not taken; `epsilon` and delta hold for all of them. Empty without a choice.
     target_search : str
         Description of the release that finds classes or bounds first; empty if they are declared.
         All other numbers of the plan are then for made-up classes or bounds.
@@ -178,6 +235,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     is_calibrated: bool = False
+    branches: tuple[Branch, ...] = ()
     target_search: str = ""
 
     def __str__(self) -> str:

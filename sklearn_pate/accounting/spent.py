@@ -29,10 +29,13 @@ class PrivacySpent:
     composition : str
         Rule that adds up the costs: "gaussian" (exact composition of Gaussian noise), "renyi"
         (composition of the data-independent Renyi cost of each query), "pure" (plain sum), "mixed"
-        (exact composition of pure steps and Gaussian noise), "sum" (cost of rows that `poll`
-        published plus cost of labels under another plan), "filter" (a privacy filter that may stop
-        the queries), "propose-test-release" (a private test of the cost of the votes), "tuning"
-        (the best of a random number of trials) or "none" (`epsilon` is 0 or inf).
+        (exact composition of pure steps and Gaussian noise), "branches" (earlier steps with the
+        worst of several methods after each of their outcomes; see `rdp.Cost.worst_of`), "sum"
+        (epsilons and deltas are added: of the rows that `poll` published and labels under another
+        plan, or of the release that found classes or bounds and all later steps), "filter" (a
+        privacy filter that may stop the queries), "propose-test-release" (a private test of the
+        cost of the votes), "tuning" (the best of a random number of trials) or "none" (`epsilon` is
+        0 or inf).
     unit : str
         The protected unit: "record" or "group"; "teacher" for votes of unknown origin.
     relation : NeighboringRelation or str
@@ -66,6 +69,9 @@ class PrivacySpent:
         Released tables, in words, for methods of records.
     extra_releases : tuple of str
         Descriptions of releases other than rows and labels.
+    branches : tuple of str
+        Descriptions of the methods of which an earlier release of the fit chose one, including
+        those that were not taken; `epsilon` and `delta` hold for all. Empty without a choice.
     version : str
         The version of this library.
     fit_number : int
@@ -105,6 +111,7 @@ class PrivacySpent:
     not_covered: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     extra_releases: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
     version: str = __version__
     fit_number: int = field(default=1, compare=False)
 
@@ -122,7 +129,7 @@ class PrivacySpent:
         for name in ("n_teachers", "n_queries", "n_answered", "n_synthetic", "fit_number"):
             value = getattr(self, name)
             plain[name] = None if value is None else operator.index(value)
-        for name in ("not_covered", "tables", "extra_releases"):
+        for name in ("not_covered", "tables", "extra_releases", "branches"):
             plain[name] = tuple(getattr(self, name))
         vars(self).update(plain)  # the dataclass is frozen
 

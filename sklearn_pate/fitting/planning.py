@@ -156,6 +156,7 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
         not_covered=(*inputs.not_covered, *caveats),
         tables=tuple(part.released_as for part in sources_of_tables if part.released_as),
         extra_releases=tuple(str(release.describe()) for release in inputs.extra_releases),
+        branches=tuple(map(str, plan.branches)),
         fit_number=inputs.fit_number,
     )
 

@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -21,7 +22,7 @@ from .filters import Filter, LedgerTerms, are_valid, new_filters, parts_of
 if TYPE_CHECKING:
     from ..accounting.spent import PrivacySpent
 
-#: Columns of an entry; files of earlier versions lack the last three.
+#: Columns of an entry; files of earlier versions lack the last ones.
 _COLUMNS = {
     "time": "TEXT",
     "method": "TEXT",
@@ -33,6 +34,7 @@ _COLUMNS = {
     "delta": "REAL",
     "pure_part": "REAL",
     "mu_squared_part": "REAL",
+    "branches": "BLOB",
     "checksum": "BLOB",
 }
 
@@ -212,7 +214,8 @@ def read_costs(
     """Return the costs of the entries that meet a condition, as a dict sorted by entry number.
 
     An entry of an earlier version has neither `pure_part` nor `mu_squared_part`. `Cost` derives
-    both from the totals, so that epsilon is at least the epsilon of the fit.
+    both from the totals, so that epsilon is at least the epsilon of the fit. Only the entry of a
+    fit with branches has `branches`.
     """
     missing = _missing_columns(db)  # added by `write_fit`, because reading must not change the file
     names = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
@@ -225,8 +228,9 @@ def _checked_cost(fit: int, row: dict[str, Any]) -> Cost:
     checksum = row.pop("checksum")
     numbers = [row[name] for name in ("mu_squared", "pure", "delta")]
     parts = [row["pure_part"], row["mu_squared_part"]]
+    branches = row["branches"]
     if checksum is None:  # an entry of an earlier version, which also has no parts
-        is_as_written = parts == [None, None]
+        is_as_written = parts == [None, None] and branches is None
     else:
         is_as_written = checksum == _checksum(row.values())
         numbers += parts
@@ -234,13 +238,17 @@ def _checked_cost(fit: int, row: dict[str, Any]) -> Cost:
     if is_as_written and is_complete and all(isinstance(number, float) for number in numbers):
         cost = Cost(np.frombuffer(row["rdp"], dtype="<f8"), *numbers)
         if (parts_of(cost) >= 0).all():  # false for NaN, too
-            return cost
+            return cost if branches is None else _with_branches(cost, branches)
     raise sqlite3.DatabaseError(f"entry {fit} was changed after it was written")
 
 
 def _checksum(values: Iterable[Any]) -> bytes:
-    """Return a hash of the values of an entry, to detect corruption on disk."""
-    return hashlib.sha256(repr(tuple(values)).encode()).digest()
+    """Return a hash of the values of an entry, to detect corruption on disk.
+
+    NULL is left out, as the entries of earlier versions lack columns.
+    """
+    written = tuple(value for value in values if value is not None)
+    return hashlib.sha256(repr(written).encode()).digest()
 
 
 def has_entry(db: Connection, entry: int | None) -> bool:
@@ -278,13 +286,25 @@ def write_fit(db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None
     costs = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
     # No number is negative, but SQLite returns 0.0 for -0.0
     numbers = [abs(float(number)) for number in costs]
-    row = now, str(spent.composition), *queried, _as_bytes(cost.rdp), *numbers
+    branches = None
+    if cost.earlier is not None:
+        of_steps = [parts_of(step) for step in (cost.earlier, *cost.branches)]
+        branches = _as_bytes(np.concatenate(of_steps))
+    row = now, str(spent.composition), *queried, _as_bytes(cost.rdp), *numbers, branches
     written = db.execute(
         f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
         (*row, _checksum(row)),
     )
     db.execute("DELETE FROM spending WHERE fit = ?", (entry,))
     return written.lastrowid  # type: ignore[return-value]
+
+
+def _with_branches(cost: Cost, stored: bytes) -> Cost:
+    """Return a cost with its earlier steps and its branches, as stored in an entry."""
+    n_orders = DEFAULT_ORDERS.size
+    steps = np.frombuffer(stored, dtype="<f8").reshape(-1, parts_of(cost).size)
+    earlier, *branches = [Cost(row[:n_orders], *row[n_orders:].tolist()) for row in steps]
+    return replace(cost, earlier=earlier, branches=tuple(branches))
 
 
 def _as_bytes(numbers: np.ndarray) -> bytes:

@@ -51,7 +51,7 @@ from .conversion import (
     pure_to_gdp,
     rdp_to_epsilon,
 )
-from .cost import Cost, data_independent_epsilon, gnmax_sigma, least_scale
+from .cost import Cost, data_independent_epsilon, gnmax_sigma, least_scale, least_scales
 from .discrete import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -91,6 +91,7 @@ __all__ = [
     "gnmax_sigma",
     "laplace_rdp",
     "least_scale",
+    "least_scales",
     "lnmax_rdp",
     "margin_rdp",
     "pure_and_gdp_delta",

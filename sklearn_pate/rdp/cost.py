@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sized
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Rational
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 
 from .._numbers import as_float, check_positive
 from .bounds import argmax_bounds, bounds_of
+from .branches import branches_to_epsilon
 from .checks import DEFAULT_ORDERS, check_count, check_delta, check_orders
 from .conversion import (
     epsilon_by_order,
@@ -99,6 +100,11 @@ class Cost:
         Pure epsilon and squared Gaussian-DP parameter of a partition of the steps. A step that has
         a Gaussian-DP parameter but no pure epsilon counts in `mu_squared_part`, any other step in
         `pure_part`.
+    earlier : Cost or None
+        With branches, the cost of all steps that do not belong to them; else None.
+    branches : tuple of Cost
+        Costs of the branches, of which one follows; see `worst_of`. Empty without branches. All
+        other attributes hold for each branch, so a valid cost remains without `branches`.
 
     Examples
     --------
@@ -115,6 +121,8 @@ class Cost:
     delta: float = 0.0
     pure_part: float = None  # type: ignore[assignment] # set below
     mu_squared_part: float = None  # type: ignore[assignment]
+    earlier: Cost | None = field(default=None, repr=False, kw_only=True)
+    branches: tuple[Cost, ...] = field(default=(), repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         rdp = np.array(self.rdp, dtype=float)
@@ -134,13 +142,103 @@ class Cost:
         n_queries = check_count("n_queries", n_queries, least=0)
         if n_queries == 0:  # 0 times inf is NaN
             return Cost(np.zeros_like(self.rdp), 0.0, 0.0)
+        if n_queries == 1:
+            return self
         numbers = [times_up(n_queries, number) for number in self._numbers()]
         return Cost(n_queries * self.rdp, *numbers)
 
     def plus(self, other: Cost) -> Cost:
-        """Return the total cost of two steps; the second may depend on the release of the first."""
+        """Return the total cost of two steps; the second may depend on the release of the first.
+
+        A step that is added to branches counts as earlier than them, in either order, which costs
+        at least as much as any order of the steps. If both costs have branches, the total has
+        none: it is the sum of all other attributes.
+        """
         numbers = list(map(sum_up, self._numbers(), other._numbers()))
-        return Cost(self.rdp + other.rdp, *numbers)
+        total = Cost(self.rdp + other.rdp, *numbers)
+        if bool(self.branches) == bool(other.branches):
+            return total
+        chosen, rest = (self, other) if self.branches else (other, self)
+        assert chosen.earlier is not None
+        return replace(total, earlier=chosen.earlier.plus(rest), branches=chosen.branches)
+
+    @classmethod
+    def worst_of(cls, costs: Iterable[Cost]) -> Cost:
+        """Return the cost of one of several steps, chosen by the release of earlier steps.
+
+        Parameters
+        ----------
+        costs : iterable of Cost
+            Cost of each step that may follow, at the same Renyi orders. All of them are fixed
+            before the earlier release, or have these costs as limits. Each is the cost of the step
+            alone, without earlier steps.
+
+        Returns
+        -------
+        Cost
+            Each attribute is the largest of all steps. `plus` adds the earlier steps; `epsilon` is
+            then at least that of each path, the earlier steps and one branch. If one step has the
+            largest of all measures, as with Gaussian noise in each, it alone determines the cost
+            and there are no branches.
+
+        Raises
+        ------
+        ValueError
+            If there are no costs, or if their numbers of Renyi orders differ.
+
+        Notes
+        -----
+        The largest epsilon of all paths is not a guarantee: the earlier release may lead to the
+        step that is worst for its own privacy loss. `branches.branches_delta` has the formula and
+        its proof. The Renyi costs, Gaussian-DP parameters and pure epsilons of paths have the
+        largest of the branches, because each bounds the cost of a branch after any release. The
+        delta of the costs is the largest as well: the part of the outcomes without a bound is at
+        most the sum of the earlier delta and the delta of the branch that follows.
+
+        The cost of a step that has branches itself is the sum of its other attributes, except where
+        nothing precedes these branches.
+
+        Examples
+        --------
+        >>> import math
+        >>> from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, pure_rdp, pure_to_gdp
+        >>> first = Cost(0.00359 * DEFAULT_ORDERS, 0.00718, math.inf)
+        >>> sums = Cost(0.03233 * DEFAULT_ORDERS, 0.06466, math.inf)
+        >>> votes = Cost(pure_rdp(0.7244, DEFAULT_ORDERS), pure_to_gdp(0.7244) ** 2, 0.7244)
+        >>> [round(first.plus(cost).epsilon(1e-5)[0], 3) for cost in (sums, votes)]
+        [1.0, 1.0]
+        >>> epsilon, composition = first.plus(Cost.worst_of([sums, votes])).epsilon(1e-5)
+        >>> round(epsilon, 3), composition
+        (1.025, 'branches')
+        """
+        flat: list[Cost] = []
+        for cost in costs:
+            if cost.earlier is None:
+                flat.append(cost)
+            elif max(*cost.earlier._numbers(), *cost.earlier.rdp) == 0:
+                flat += cost.branches
+            else:
+                flat.append(Cost(cost.rdp, *cost._numbers()))
+        if not flat:
+            raise ValueError("worst_of requires at least 1 cost; got none")
+        if len({cost.rdp.shape for cost in flat}) > 1:
+            raise ValueError("worst_of requires costs at the same Renyi orders")
+        measures = [np.array([*cost.rdp, *cost._numbers()]) for cost in flat]
+        largest = np.max(measures, axis=0)
+        n_orders = flat[0].rdp.size
+        total = cls(largest[:n_orders], *largest[n_orders:].tolist())
+        kept: list[Cost] = []
+        for cost in flat:
+            if not any(cost._is_covered_by(other) for other in kept):
+                kept = [other for other in kept if not other._is_covered_by(cost)] + [cost]
+        if len(kept) == 1:
+            return total
+        return replace(total, earlier=no_cost(total.rdp), branches=tuple(kept))
+
+    def _is_covered_by(self, other: Cost) -> bool:
+        """Return whether another cost is at least as large in all measures, except delta."""
+        names = ("rdp", "mu_squared", "pure", "pure_part", "mu_squared_part")
+        return all(np.all(getattr(self, name) <= getattr(other, name)) for name in names)
 
     def _numbers(self) -> tuple[float, ...]:
         """Return all costs except the Renyi costs, in the order of the fields."""
@@ -160,21 +258,28 @@ class Cost:
         -------
         epsilon : float
             Smallest epsilon of all compositions; inf if there is no guarantee at `delta`.
-        method : {"gaussian", "renyi", "pure", "mixed", "none"}
+        method : {"gaussian", "renyi", "pure", "mixed", "branches", "none"}
             As in `data_independent_epsilon`. "mixed" is the exact composition of pure steps with
-            Gaussian noise, and "none" is returned if epsilon is 0 or inf.
+            Gaussian noise, "branches" the composition of earlier steps with the worst branch after
+            each release, and "none" is returned if epsilon is 0 or inf.
         """
         # The delta of the costs adds to the delta of the conversion
         left = check_delta(delta) - self.delta
         if left <= 0:
             return math.inf, "none"
         # Each epsilon is valid and depends on public numbers alone, so the smallest is valid
-        epsilon, method = min(
+        best = min(
             (gdp_to_epsilon(math.sqrt(self.mu_squared), left), "gaussian"),
             (self.pure, "pure"),
             (float(epsilon_by_order(self.rdp, left, orders).min()), "renyi"),
             (self._mixed_epsilon(left), "mixed"),
         )
+        if self.earlier is not None:
+            of_branches = branches_to_epsilon(
+                left, earlier=self.earlier, branches=self.branches, orders=orders, enough=best[0]
+            )
+            best = min(best, (of_branches, "branches"))
+        epsilon, method = best
         return epsilon, (method if 0 < epsilon < math.inf else "none")
 
     def _mixed_epsilon(self, delta: float) -> float:
@@ -400,6 +505,108 @@ def least_scale(
         if high == lowest or best in near:
             return start * math.exp(high)
         near = _orders_near(best)
+
+
+def least_scales(
+    prior_cost: Callable[[NDArray[np.float64]], Cost],
+    branches: Sequence[Callable[[float, NDArray[np.float64]], Cost]],
+    epsilon: float,
+    delta: float,
+) -> list[float]:
+    """Compute the noise scale of each of several steps, of which an earlier release chooses one.
+
+    Parameters
+    ----------
+    prior_cost : callable
+        ``prior_cost(orders)`` returns the `Cost` of all earlier steps at these Renyi orders.
+    branches : list of callable
+        ``branch(scale, orders)`` returns the `Cost` of one step that may follow, without the
+        earlier steps; see `least_scale`. Its own delta must not depend on the scale.
+    epsilon : float
+        Total privacy loss of the earlier steps and of the branches, above 0.
+    delta : float
+        Delta of the guarantee, strictly between 0 and 1.
+
+    Returns
+    -------
+    list of float
+        One scale for each branch. The cost of the earlier steps and of `Cost.worst_of` all branches
+        is at most `epsilon`. All scales are inf if one branch has no scale with such a cost.
+
+    Raises
+    ------
+    ValueError
+        If there are no branches, or if `epsilon` or `delta` is out of range.
+
+    Notes
+    -----
+    Each path by itself, the earlier steps and one branch, costs `epsilon` at the same fraction of
+    delta. The fraction is the largest with which the total is within `epsilon`, to 1e-4 relative.
+    It is 1 if one branch costs the most after any release, as with Gaussian noise in all branches.
+    It is never below one over the number of branches, with which the total is always within
+    `epsilon`: the largest of the curves is at most their sum, so the expectations in
+    `branches.branches_delta` add up to at most delta.
+
+    Examples
+    --------
+    >>> import math
+    >>> from sklearn_pate.rdp import Cost, least_scales, pure_rdp, pure_to_gdp
+    >>> def prior_cost(orders):
+    ...     return Cost(0.00359 * orders, 0.00718, math.inf)
+    >>> def sums(sigma, orders):
+    ...     return Cost(orders / (2 * sigma**2), 1 / sigma**2, math.inf)
+    >>> def votes(scale, orders):
+    ...     return Cost(pure_rdp(1 / scale, orders), pure_to_gdp(1 / scale) ** 2, 1 / scale)
+    >>> [round(scale, 2) for scale in least_scales(prior_cost, [sums, votes], 1.0, 1e-5)]
+    [4.11, 1.41]
+    """
+    epsilon, delta = check_positive("epsilon", epsilon), check_delta(delta)
+    if not branches:
+        raise ValueError("branches must hold at least 1 function; got none")
+    own_deltas = [branch(1.0, FEW_ORDERS[:1]).delta for branch in branches]
+    prior = prior_cost(DEFAULT_ORDERS)
+    left = delta - prior.delta - max(own_deltas)
+    if not left > 0:
+        return [math.inf] * len(branches)
+    starts: list[float | None] = [None] * len(branches)
+    known: dict[float, tuple[list[float], float]] = {}
+
+    def scales_at(fraction: float) -> list[float]:
+        """Return the scales with which each path costs `epsilon` at a fraction of delta."""
+        for place, (branch, own_delta) in enumerate(zip(branches, own_deltas, strict=True)):
+
+            def path(scale: float, orders: NDArray[np.float64], branch: Any = branch) -> Cost:
+                return prior_cost(orders).plus(branch(scale, orders))
+
+            part = prior.delta + own_delta + fraction * left
+            scale = least_scale(path, epsilon, part, start=starts[place])
+            if scale == math.inf:
+                return [math.inf] * len(branches)
+            starts[place] = scale
+        return [start for start in starts if start is not None]
+
+    def excess(power: float) -> float:
+        """Return how far log epsilon is above its limit, at the fraction ``exp(-power)``."""
+        if power not in known:
+            scales = scales_at(math.exp(-power))
+            reached = math.inf
+            if math.inf not in scales:
+                pairs = zip(branches, scales, strict=True)
+                costs = [branch(scale, DEFAULT_ORDERS) for branch, scale in pairs]
+                reached, _ = prior.plus(Cost.worst_of(costs)).epsilon(delta)
+            known[power] = scales, math.log(max(reached, 1e-300)) - math.log(epsilon)
+        return known[power][1]
+
+    power = 0.0
+    if excess(power) > 0:
+        lowest = math.log(len(branches))
+        if not excess(lowest) <= 0:  # no scale costs so little
+            return [math.inf] * len(branches)
+        tolerance = 1e-4
+        power = brentq(lambda x: min(excess(x), 1.0), 0.0, lowest, xtol=tolerance)
+        while excess(power) > 0:  # the computed root may lie on either side
+            power = min(power + tolerance, lowest)
+    return known[power][0]
 
 
 def orders_near_best(cost: Cost, delta: float) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from .synthetic_rows import Synthesis
 if TYPE_CHECKING:
     from ..accounting.plan import Plan
     from ..fitting.inputs import Inputs
+    from ..rdp import Cost
 
 #: Parameters of a synthesizer that do not change its results.
 _OF_SPEED = ("n_jobs",)
@@ -108,7 +109,7 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
         params = {name: value for name, value in params if name not in _OF_SPEED}
         columns = [getattr(own, name, None) for name in ("schema_", "undeclared")]
         synthesizer = type(own).__name__, _plain(params), _plain(columns)
-    parts = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
+    steps = [cost] if cost.earlier is None else [cost, cost.earlier, *cost.branches]
     return {
         "synthesizer or schema": synthesizer,
         "classes": (inputs.target, spent.not_covered, inputs.search is None),
@@ -118,7 +119,7 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
         "aggregator": [(str(stage), number) for stage, number in plan.stages],
         "n_teachers or n_queries": (spent.n_teachers, plan.n_queries),
         "releases": spent.extra_releases,
-        "noise": (cost.rdp.tobytes(), *parts),
+        "noise": [_numbers_of(step) for step in steps],
     }
 
 
@@ -137,6 +138,12 @@ def can_go_on(synthesis: Synthesis | None) -> bool:
         return False
     synthesizer = synthesis.synthesizer
     return is_ours(synthesizer) and is_ours(getattr(synthesizer, "noise", synthesizer))
+
+
+def _numbers_of(cost: Cost) -> tuple[Any, ...]:
+    """Return all numbers of a cost, except those of its branches."""
+    parts = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
+    return cost.rdp.tobytes(), *parts
 
 
 def _plain(value: Any) -> Any:

@@ -77,9 +77,9 @@ def _remarks(plan: "Plan") -> list[str]:
 
 def _lines(plan: "Plan") -> list[Line]:
     """Return the lines of a plan, from its method to its cost."""
-    search = [("target", _about_target(plan))] if plan.target_search else []
-    method = _about_method(plan)
-    return [*search, *method, *_about_other_releases(plan), ("epsilon", _guarantee(plan))]
+    lines = [("target", _about_target(plan))] if plan.target_search else []
+    lines += [*_about_method(plan), *_about_branches(plan), *_about_other_releases(plan)]
+    return [*lines, ("epsilon", _guarantee(plan))]
 
 
 def _about_target(plan: "Plan") -> str:
@@ -88,6 +88,18 @@ def _about_target(plan: "Plan") -> str:
     is_of_classes = summary is None or issubclass(summary.target_type, ClassTarget)
     made_up = "2 classes" if is_of_classes else "made-up bounds"
     return f"{plan.target_search}. All that follows is a forecast for {made_up}"
+
+
+def _about_branches(plan: "Plan") -> list[Line]:
+    """Return a line for each method that may follow the first release, if there are several."""
+    if len(plan.branches) < 2:
+        return []
+    delta = max(branch.delta for branch in plan.branches)
+    intro = (
+        f"one of {len(plan.branches)} methods follows, chosen by an earlier release; the epsilon "
+        f"below and delta {delta:g} are for all of them, including those that are not taken"
+    )
+    return [("branches", intro), *(("branch", str(branch)) for branch in plan.branches)]
 
 
 def _about_other_releases(plan: "Plan") -> list[Line]:

@@ -47,7 +47,7 @@ def html_of_statement(spent: "PrivacySpent") -> str:
         HTML.
     """
     shown = vars(spent) | {"epsilon": text_rounded_up(spent.epsilon)}
-    for name in ("not_covered", "tables", "extra_releases"):
+    for name in ("not_covered", "tables", "extra_releases", "branches"):
         shown[name] = "; ".join(shown[name]) or None
     lines = [(name, str(value)) for name, value in shown.items() if value is not None]
     return card_of(_TITLES[spent.kind], [*lines, ("in words", summary_of(spent))])
@@ -74,12 +74,14 @@ def _guarantee(spent: "PrivacySpent") -> str:
     not_covered = "; ".join(spent.not_covered)
     first = f"Not covered by this guarantee: {not_covered}." if not_covered else ""
     if not math.isfinite(spent.epsilon):
-        return joined(first, "No privacy is guaranteed (epsilon is infinite).", _releases(spent))
+        unlimited = "No privacy is guaranteed (epsilon is infinite)."
+        return joined(first, unlimited, _releases(spent), _branches(spent))
     is_seeded = spent.generator == "seed"
     paragraphs = [
         joined(first, _SEEDED if is_seeded else ""),
         joined(_bound(spent), _odds(spent), limits_of_unit(spent.unit)),
         joined(_releases(spent), _covered(spent)),
+        _branches(spent),
         _not_covered_by_any_fit(spent),
         _noise(spent),
     ]
@@ -144,6 +146,21 @@ def _releases(spent: "PrivacySpent") -> str:
     if spent.covers == "rows":
         return "The fit failed after its synthetic rows were sampled, before labels were paid for."
     return _release_of_records(spent) if spent.n_teachers is None else _votes_of_teachers(spent)
+
+
+def _branches(spent: "PrivacySpent") -> str:
+    """Return sentences on the methods of which an earlier release chose one; "" without a choice.
+
+    The choice may depend on the loss of the earlier release, so the guarantee is the same for all.
+    """
+    if len(spent.branches) < 2:
+        return ""
+    chooses = "would choose" if spent.kind == "forecast" else "chose"
+    return (
+        f"An earlier release of the fit {chooses} one of {len(spent.branches)} methods: "
+        f"{'; '.join(spent.branches)}. Epsilon and delta ({spent.delta!r}) are for all of them, "
+        "including those that are not taken."
+    )
 
 
 def _release_of_records(spent: "PrivacySpent") -> str:

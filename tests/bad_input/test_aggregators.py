@@ -24,6 +24,7 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.audit import audit_aggregator
 from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.rdp.cost import no_cost
 
 from . import helpers as h
 from .helpers import INF, NAN, NO_FLOATS, fit, mistakes, refused, short
@@ -166,6 +167,7 @@ RIGHT = {
     rdp.gnmax_rdp: ORDERS | {"votes": [[5, 5]], "sigma": 3.0},
     rdp.gnmax_sigma: BUDGET | TEN | {"n_queries": 5},
     rdp.least_scale: BUDGET | {"cost_at": cost_at},
+    rdp.least_scales: BUDGET | {"prior_cost": no_cost, "branches": [cost_at]},
     rdp.margin_rdp: ONE | TEN | ORDERS,
     plan_queries: BUDGET | TEN | ONE | {"n_queries": 5, "n_public": 9},
     rdp.pure_rdp: ORDERS | {"epsilon": 1.0},
@@ -193,8 +195,9 @@ WRONG_ARGUMENTS = [
     ("orders", NOT_ORDERS, "must be ", (rdp.exact_rdp, rdp.rdp_to_epsilon, smooth_release_rdp)),
     ("delta", h.NOT_A_DELTA, DELTAS, (rdp.gnmax_sigma, rdp.gdp_mu, rdp.gdp_to_epsilon)),
     ("delta", h.NOT_A_DELTA, DELTAS, (rdp.rdp_to_epsilon, rdp.least_scale)),
-    ("delta", h.NOT_A_DELTA, DELTAS, (rdp.data_independent_epsilon,)),
+    ("delta", h.NOT_A_DELTA, DELTAS, (rdp.data_independent_epsilon, rdp.least_scales)),
     ("epsilon", NOT_POSITIVE, ABOVE_0, (rdp.gnmax_sigma, rdp.gdp_mu, rdp.least_scale)),
+    ("epsilon", NOT_POSITIVE, ABOVE_0, (rdp.least_scales,)),
     ("sigma", NOT_POSITIVE, ABOVE_0, (rdp.gnmax_rdp, smooth_release_rdp)),
     ("beta", NOT_POSITIVE, ABOVE_0, (smooth_release_rdp, smooth_sensitivity)),
     ("n_queries", NOT_WHOLE, WHOLE, (rdp.gnmax_sigma, rdp.data_independent_epsilon)),
