@@ -23,7 +23,6 @@ from ..accounting import Plan
 from ..accounting.budget import as_cap
 from ..accounting.plan import spent_of
 from ..encoding.targets import ClassTarget, NumberTarget, Target
-from ..exceptions import BadPlanError
 from ..rdp import NeighboringRelation, Neighbors
 from ..rdp.cost import sum_up
 from ..releases.base import Step
@@ -32,7 +31,7 @@ from ..runtime.isolation import attempt, is_ours, suppress_output
 from ..schema_release import ClassRelease, FoundTarget, RangeRelease, TargetRelease
 from ..teachers import Sites
 from .inputs import check_inputs
-from .planning import make_plan
+from .planning import accepted, make_plan
 
 if TYPE_CHECKING:
     from .._typing import Estimator
@@ -162,6 +161,11 @@ def planned(estimator: Estimator, X: Any, y: Any, **given: Any) -> tuple[Inputs,
     kind = _RELEASES[estimator.target_type]
     values = kind.check(y)
     n_records = len(values)
+    if n_records < 2:
+        raise ValueError(
+            f"n_samples={n_records}, but {_parameter(estimator)} cannot be found without several "
+            f"records: {_remedy(estimator)}"
+        )
     epsilon, delta = _prices(estimator, X, given.get("groups"))
     rest = _rest(estimator, kind.made_up, epsilon, delta)
     if isinstance(getattr(rest, "class_weight", None), dict):
@@ -225,8 +229,7 @@ def published(
     inputs = dataclasses.replace(inputs, fit_number=fit_number)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rest issues them for the target that is found
-        plan = make_plan(inputs)
-    refuse(plan, estimator)
+        plan = accepted(make_plan(inputs), estimator)
     TargetStep(inputs, values, account, statement_of(plan, inputs.known_search)).take()
     return account.search
 
@@ -327,16 +330,6 @@ def taken_over(estimator: Estimator, rest: Estimator) -> Iterator[None]:
                 delattr(estimator, name)
             for name in set(vars(rest)) - kept:
                 setattr(estimator, name, vars(rest)[name])
-
-
-def refuse(plan: Plan, estimator: Estimator) -> None:
-    """Raise the errors of a plan before its target is paid for."""
-    if estimator.on_bad_plan == "raise" and plan.errors:
-        raise BadPlanError(
-            f"this fit cannot work: {'. '.join(plan.errors)}. To fit anyway, set "
-            "on_bad_plan='warn'",
-            plan,
-        )
 
 
 def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
