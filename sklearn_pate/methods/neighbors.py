@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
@@ -259,9 +260,11 @@ class ReverseNeighbors(BlockMethod):
             "smoothing": self.smoothing,
             "target": self._target,
         }
-        return smoothing.ReleasedTable(
+        table = smoothing.ReleasedTable(
             noisy, self._centers, self._transformer, params, n_neighbors=int(self.n_neighbors)
         )
+        are_synthetic = self._n_trusted != math.inf
+        return table if are_synthetic else replace(table, shift=table.shift_from(self._public))
 
     def read(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels of each public row; see `TableMethod.read`."""

@@ -23,6 +23,7 @@ from ..encoding.fitted_steps import (
     scaler_by_hand,
     sharpened_by_hand,
 )
+from ..shift import PublicShift, shift_of_votes
 from .centers import have_distances, nearest_cells
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ class ReleasedTable:
         The other arguments of `smooth`: public numbers, and the target.
     n_neighbors : int
         Number of cells that a record votes in.
+    shift : shift.PublicShift or None
+        Distance of the public rows from the private records, by the votes. None if the public rows
+        are synthetic.
 
     Examples
     --------
@@ -94,6 +98,7 @@ class ReleasedTable:
     transformer: Any
     smoothing: dict[str, Any]
     n_neighbors: int = 1
+    shift: PublicShift | None = None
 
     @property
     def class_counts(self) -> tuple[np.ndarray, float]:
@@ -149,6 +154,11 @@ class ReleasedTable:
             If the transformer returns infinite or missing numbers for a row.
         """
         return self.probability_field.class_proba(numbers_of_public(self.transformer, X, "X"))
+
+    def shift_from(self, numbers: np.ndarray) -> PublicShift:
+        """Compare the votes with transformed rows, (n_rows, n_columns); see `shift_of_votes`."""
+        cells = nearest_cells(numbers, self.centers, self.n_neighbors)
+        return shift_of_votes(self.counts, cells, self.centers, self.smoothing["noise_std"])
 
     def by_hand(self) -> list[Any]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
