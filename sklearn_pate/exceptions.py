@@ -18,6 +18,7 @@ __all__ = [
     "BudgetExceededError",
     "PrivacyLeakWarning",
     "PrivacyTestError",
+    "PublicRowsWarning",
     "StudentError",
     "TeacherError",
 ]
@@ -43,6 +44,10 @@ class BudgetExceededError(ValueError):
 
 class PrivacyLeakWarning(UserWarning):
     """The privacy guarantee does not cover all information that is read from private data."""
+
+
+class PublicRowsWarning(UserWarning):
+    """The public rows are not distributed like the private records, by published statistics."""
 
 
 class _AfterPayment(ValueError):

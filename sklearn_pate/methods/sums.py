@@ -206,7 +206,7 @@ class ReleasedClassSums(ReleasedProba):
         Whether the discriminants are class probabilities, as for two levels. If False, they are
         logarithms of class probabilities.
     shift : shift.PublicShift or None
-        Distance of the public rows from the private records, by the sums of all records.
+        Distance of the public rows from the private records, by the published sums.
     """
 
     transformer: Estimator
@@ -451,7 +451,11 @@ class ClassSums(BlockMethod):
             (counts, noise_std / ROW_CONSTANT),
             proba_is_linear=proba_is_linear,
             shift=shift_of_sums(
-                total, self._rows, n=n, noise_std=noise_std / WITH_PUBLIC_ROWS.total
+                total,
+                self._rows,
+                n=n,
+                noise_std=noise_std / WITH_PUBLIC_ROWS.total,
+                tolerance=self._tolerance,
             ),
         )
 

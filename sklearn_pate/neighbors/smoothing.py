@@ -76,8 +76,8 @@ class ReleasedTable:
     n_neighbors : int
         Number of cells that a record votes in.
     shift : shift.PublicShift or None
-        Distance of the public rows from the private records, by the votes. None if the public rows
-        are synthetic.
+        Distance of the public rows from the private records, by the published votes. None if the
+        public rows are synthetic.
 
     Examples
     --------
@@ -155,10 +155,34 @@ class ReleasedTable:
         """
         return self.probability_field.class_proba(numbers_of_public(self.transformer, X, "X"))
 
-    def shift_from(self, numbers: np.ndarray) -> PublicShift:
-        """Compare the votes with transformed rows, (n_rows, n_columns); see `shift_of_votes`."""
+    def shift_from(self, X: Rows) -> PublicShift | None:
+        """Compare the published votes with rows; see `shift.shift_of_votes`.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Rows with the features of the public rows.
+
+        Returns
+        -------
+        shift.PublicShift or None
+            None if the public rows of the fit are synthetic.
+        """
+        if self.shift is None:
+            return None
+        numbers = numbers_of_public(self.transformer, X)
         cells = nearest_cells(numbers, self.centers, self.n_neighbors)
-        return shift_of_votes(self.counts, cells, self.centers, self.smoothing["noise_std"])
+        return shift_of_votes(
+            self.counts,
+            cells,
+            self.centers,
+            self.smoothing["noise_std"],
+            tolerance=self.shift.tolerance,
+        )
+
+    def cell_of(self, X: Rows) -> np.ndarray:
+        """Return the nearest cell of each row, (n_samples,)."""
+        return nearest_cells(numbers_of_public(self.transformer, X), self.centers)[:, 0]
 
     def by_hand(self) -> list[Any]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
