@@ -377,7 +377,9 @@ class PATEEstimator(CheckedEstimator):
         by_records = published.table is not None
         if by_records:
             published.add_class_proba(*published.table.read(X_public))
-            shift = published.weight_rows(X_public)
+            if hasattr(published.table, "shift_from"):
+                shift = published.table.shift_from(X_public)
+            published.weight_rows(X_public, shift)
         else:
             check_labelled_rows(X_public, len(self.public_labels_), self._queried_rows_digest)
         if student is None:

@@ -86,7 +86,7 @@ def shift_of_votes(
     *,
     tolerance: float = 0.0,
 ) -> PublicShift:
-    """Compare the published votes with the public rows, over groups of cells.
+    r"""Compare the published votes with the public rows, over groups of cells.
 
     Parameters
     ----------
@@ -105,17 +105,27 @@ def shift_of_votes(
     -------
     PublicShift
 
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.shift import shift_of_votes
+    >>> centers, public = np.arange(4.0)[:, None], np.repeat([0, 1, 2, 3], 100)[:, None]
+    >>> counts = np.array([[700.0, 100.0], [100.0, 50.0], [30.0, 10.0], [10.0, 0.0]])
+    >>> shift = shift_of_votes(counts, public, centers, noise_std=2.8)
+    >>> shift.is_alarm, shift.cell_weight
+    (True, array([3.  , 0.63..., 0.3..., 0.3...]))
+
     Notes
     -----
     With the fraction :math:`s_g` of the public rows in group g, P public rows, n records,
     :math:`q_g` cells in the group and K classes, the difference of the two fractions has the
     variance
 
-    .. math:: v_g = s_g / n + s_g / P + K q_g \\sigma^2 / n^2
+    .. math:: v_g = s_g / n + s_g / P + K q_g \sigma^2 / n^2
 
     without a shift, and the total variation distance has the mean
-    :math:`\\sum_g \\sqrt{2 v_g / \\pi} / 2` and the standard deviation
-    :math:`\\sqrt{(1 - 2 / \\pi) \\sum_g v_g} / 2`.
+    :math:`\sum_g \sqrt{2 v_g / \pi} / 2` and the standard deviation
+    :math:`\sqrt{(1 - 2 / \pi) \sum_g v_g} / 2`.
     """
     n_cells, n_classes = noisy.shape
     n_public, n_neighbors = public.shape
@@ -154,7 +164,7 @@ def _groups(centers: np.ndarray, in_cell: np.ndarray) -> np.ndarray:
 def weights_of_cells(
     total: np.ndarray, in_cell: np.ndarray, *, n: float, noise_std: float
 ) -> np.ndarray:
-    """Return the weight of a public row in each cell: published votes per public row, shrunk.
+    r"""Return the weight of a public row in each cell: published votes per public row, shrunk.
 
     Parameters
     ----------
@@ -176,8 +186,8 @@ def weights_of_cells(
     -----
     The ratio :math:`a` of the fractions of votes and of public rows in a cell has the variance
     :math:`v` without a shift, by noise and sampling. Its variance due to a shift is estimated as
-    :math:`\\tau^2 = \\max(0, \\sum_c s_c ((a_c - 1)^2 - v_c))`, and the weight is
-    :math:`1 + \\tau^2 / (\\tau^2 + v_c) (a_c - 1)`, clipped to [1/3, 3].
+    :math:`\tau^2 = \max(0, \sum_c s_c ((a_c - 1)^2 - v_c))`, and the weight is
+    :math:`1 + \tau^2 / (\tau^2 + v_c) (a_c - 1)`, clipped to [1/3, 3].
     """
     weight = np.ones(len(total))
     seen = in_cell > 0
@@ -199,7 +209,7 @@ def shift_of_sums(
     noise_std: float,
     tolerance: float = 0.0,
 ) -> PublicShift:
-    """Compare the published mean of encoded records with the mean of encoded public rows.
+    r"""Compare the published mean of encoded records with the mean of encoded public rows.
 
     Parameters
     ----------
@@ -221,10 +231,10 @@ def shift_of_sums(
     Notes
     -----
     Without a shift, the difference of the means has the covariance
-    :math:`V = \\Sigma (1 / n + 1 / P) + (\\sigma / n)^2 I`, with the covariance :math:`\\Sigma` of P
-    public rows. Its squared length has the mean :math:`\\mathrm{tr} V` and the variance
-    :math:`2 \\mathrm{tr} V^2`, like a scaled chi-squared variable with
-    :math:`(\\mathrm{tr} V)^2 / \\mathrm{tr} V^2` degrees of freedom (Satterthwaite 1946). Its cube
+    :math:`V = \Sigma (1 / n + 1 / P) + (\sigma / n)^2 I`, where :math:`\Sigma` is the covariance
+    of P public rows. Its squared length has the mean :math:`\mathrm{tr} V` and the variance
+    :math:`2 \mathrm{tr} V^2`, like a scaled chi-squared variable with
+    :math:`(\mathrm{tr} V)^2 / \mathrm{tr} V^2` degrees of freedom (Satterthwaite 1946). Its cube
     root is about normal (Wilson and Hilferty 1931), which gives `z`.
     """
     n_public = len(public)
@@ -237,9 +247,7 @@ def shift_of_sums(
     spread_squared = (gram**2).sum() / max(n_public - 1, 1) ** 2
     sampling, noise = 1 / n + 1 / n_public, (noise_std / n) ** 2
     mean = spread * sampling + len(middle) * noise
-    variance = (
-        spread_squared * sampling**2 + 2 * spread * sampling * noise + len(middle) * noise**2
-    )
+    variance = spread_squared * sampling**2 + 2 * spread * sampling * noise + len(middle) * noise**2
     part = 2 * variance / (9 * mean**2)
     z = ((off @ off / mean) ** (1 / 3) - 1 + part) / math.sqrt(part)
     unit = math.sqrt(spread) if spread > 0 else 1.0

@@ -189,28 +189,19 @@ class Published:
         n_labels = len(self.query_indices)
         self.spent = dataclasses.replace(self.spent, n_queries=n_labels, n_answered=n_labels)
 
-    def weight_rows(self, X_public: Rows) -> PublicShift | None:
-        """Compare the table with public rows, and set `row_weight` if it raises an alarm.
+    def weight_rows(self, X_public: Rows, shift: PublicShift | None) -> None:
+        """Set `row_weight` if the published votes raise an alarm about public rows.
 
         Parameters
         ----------
         X_public : array-like with n_public rows
             The public rows that the student learns from.
-
-        Returns
-        -------
-        shift.PublicShift or None
-            None if there is no table, or if the rows are synthetic.
+        shift : shift.PublicShift or None
+            Distance of these rows from the private records; None if nothing published shows it.
         """
-        shift = getattr(self.table, "shift", None)
-        if shift is None or not hasattr(self.table, "shift_from"):
-            return shift
-        shift = self.table.shift_from(X_public)
-        self.row_weight = None
-        if shift.is_alarm:
+        if shift is not None and shift.is_alarm and shift.cell_weight is not None:
             weight = shift.cell_weight[self.table.cell_of(X_public)]
             self.row_weight = weight / weight.mean()
-        return shift
 
     def label_of(self, code: int) -> Any:
         """Return the label of a code, as a Python object."""
@@ -308,25 +299,23 @@ def warn_of_shift(released: Published, shift: PublicShift | None) -> None:
     if shift is None or not shift.is_alarm:
         return
     compared = {
-        "votes": "the distribution of the published votes over groups of cells",
-        "sums": "the published mean of the encoded records",
+        "votes": "total variation distance from the published votes, by groups of cells",
+        "sums": "distance from the published mean of encoded records, in standard deviations",
     }[shift.statistic]
-    unit = {"votes": "of 1", "sums": "standard deviations"}[shift.statistic]
-    usable = ""
+    advice = ""
     if shift.is_far:
-        usable = (
-            ". At this distance public rows are of little use: fit(X, y) without public rows would "
-            "be better, and spends anew"
+        advice = (
+            ". At this distance a fit without public rows, fit(X, y), would be better; it spends "
+            "anew"
         )
     elif released.row_weight_used:
-        usable = ". The student weights the public rows by published votes per public row"
+        advice = ". The student weights public rows by the published votes"
     warn(
-        f"the public rows differ from the private records: {compared} is {shift.distance:.2g} "
-        f"{unit} away from that of the public rows, and {shift.expected + shift.tolerance:.2g} is "
-        "expected of equal populations. If they are from another population, give public rows "
-        "from the population of the records; if a column is in another unit, convert X_public; if "
-        "one of the two was preprocessed, apply the same steps, FitOnPublic(steps), to "
-        f"both{usable}",
+        f"the public rows differ from the private records: {compared}, {shift.distance:.2f}, "
+        f"expected without a shift {shift.expected + shift.tolerance:.2f}. Another population: "
+        "give public rows from the population of the records. A column in another unit: convert "
+        "X_public. Preprocessing of one of them alone: apply the same steps to both, for instance "
+        f"FitOnPublic(StandardScaler()){advice}",
         PublicRowsWarning,
     )
 
