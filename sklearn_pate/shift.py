@@ -112,8 +112,8 @@ def shift_of_votes(
     >>> centers, public = np.arange(4.0)[:, None], np.repeat([0, 1, 2, 3], 100)[:, None]
     >>> counts = np.array([[700.0, 100.0], [100.0, 50.0], [30.0, 10.0], [10.0, 0.0]])
     >>> shift = shift_of_votes(counts, public, centers, noise_std=2.8)
-    >>> shift.is_alarm, shift.cell_weight
-    (True, array([3.  , 0.63..., 0.3..., 0.3...]))
+    >>> shift.is_alarm, shift.cell_weight.round(2)
+    (True, array([3.  , 0.6 , 0.33, 0.33]))
 
     Notes
     -----
