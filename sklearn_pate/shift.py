@@ -125,7 +125,9 @@ def shift_of_votes(
 
     without a shift, and the total variation distance has the mean
     :math:`\sum_g \sqrt{2 v_g / \pi} / 2` and the standard deviation
-    :math:`\sqrt{(1 - 2 / \pi) \sum_g v_g} / 2`.
+    :math:`\sqrt{(1 - 2 / \pi) \sum_g v_g} / 2`. If records vote in several cells, the first two
+    :math:`s_g` are mean squares of the part of a row in the group. The variances are upper bounds,
+    as fractions of groups are negatively correlated: z has a mean of about -0.6.
     """
     n_cells, n_classes = noisy.shape
     n_public, n_neighbors = public.shape
@@ -137,7 +139,10 @@ def shift_of_votes(
     share = np.bincount(group, in_cell) / n_public
     observed = np.bincount(group, total) / n
     n_entries = n_classes * np.bincount(group)
-    variance = share / n + share / n_public + n_entries * (noise_std / n) ** 2
+    # With several cells for each record, the mean square of a record's part in the group
+    of_row = group[public]
+    square = np.array([((of_row == g).mean(axis=1) ** 2).mean() for g in range(len(share))])
+    variance = square / n + square / n_public + n_entries * (noise_std / n) ** 2
     distance = np.abs(observed - share).sum() / 2
     expected = np.sqrt(2 * variance / math.pi).sum() / 2
     std = math.sqrt((1 - 2 / math.pi) * variance.sum()) / 2
