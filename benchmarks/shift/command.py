@@ -2,7 +2,7 @@
 
     python -m benchmarks shift [--tables NAME ...] [--shifts PART ...] [--seeds S ...] [--page]
 
-What is measured goes to docs/results/shift.json and is kept there: a run goes on where the last one
+What is measured goes to docs/results/shift/fits.json and is kept there: a run goes on where the last one
 stopped. Two pages, docs/results/shift_alarms.csv and shift_scores.csv, are made of it. Each fit is
 `PATEClassifier(epsilon=..., classes=...)` with default settings. "Without weights" is the same fit
 without its alarm: no weights for the student, and full trust in the public rows. Scores without
@@ -17,6 +17,7 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
 
 from sklearn_pate import PATEClassifier, shift
 from sklearn_pate.exceptions import PublicRowsWarning
@@ -29,15 +30,16 @@ from ..shared import MissingError, machine
 from .tables import SHIFTS, shifted
 
 FOLDER = Path(__file__).parents[2] / "docs" / "results"
-FILE = FOLDER / "shift.json"
+FILE = FOLDER / "shift" / "fits.json"
 EPSILONS = (0.5, 1.0, 4.0)
-#: Tables whose scores are shown.
+#: Tables whose students are scored. The others get a student that learns nothing, as alarms do not
+#: depend on it.
 SCORED = ("Adult", "flights", "Diabetes, natural")
 
 
-def fitted(table, epsilon, seed):
+def fitted(table, epsilon, seed, student=None):
     """Fit by default, and return the estimator and whether it warned of its public rows."""
-    clf = PATEClassifier(epsilon=epsilon, classes=table.classes, random_state=seed)
+    clf = PATEClassifier(epsilon=epsilon, classes=table.classes, student=student, random_state=seed)
     clf.set_params(unit="record" if table.groups is None else "group", on_bad_plan="warn")
     with warnings.catch_warnings(record=True, action="always") as caught:
         clf.fit(table.X, table.y, X_public=table.X_public, groups=table.groups)
@@ -50,9 +52,9 @@ def scored(clf, table):
     return {name: got[name] for name in ("accuracy", "AUC")}
 
 
-def measured(table, epsilon, seed):
+def measured(table, epsilon, seed, *, is_scored):
     """Return the alarm of a fit, its scores, and the scores of the same fit without an alarm."""
-    clf, warned = fitted(table, epsilon, seed)
+    clf, warned = fitted(table, epsilon, seed, None if is_scored else DummyClassifier())
     seen = clf.table_.shift
     result = {
         "warned": warned,
@@ -61,7 +63,10 @@ def measured(table, epsilon, seed):
         "distance": round(seen.distance, 4),
         "expected": round(seen.expected, 4),
         "z": round(seen.z, 2),
-    } | scored(clf, table)
+    }
+    if not is_scored:
+        return result
+    result |= scored(clf, table)
     without = result
     if warned and seen.statistic == "votes":
         with mock.patch.object(shift, "LEAST_Z", np.inf):
@@ -81,11 +86,12 @@ def measure(results, tables, parts, epsilons, seeds):
                     if key in results["fits"]:
                         continue
                     table = shifted(name, kind, seed) if table is None else table
-                    results["fits"][key] = measured(table, epsilon, seed)
+                    results["fits"][key] = measured(table, epsilon, seed, is_scored=name in SCORED)
                     lines = [
                         f"{json.dumps(k)}: {json.dumps(v)}" for k, v in results["fits"].items()
                     ]
                     fits = "{\n" + ",\n".join(sorted(lines)) + "\n}"
+                    FILE.parent.mkdir(exist_ok=True)
                     FILE.write_text(
                         f'{{"machine": {json.dumps(results["machine"])},\n"fits": {fits}}}\n'
                     )
