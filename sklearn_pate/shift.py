@@ -29,9 +29,9 @@ LEAST_Z = 4.0
 #: patients are groups, this added 0.09 to the distance of votes, and 0.05 to the distance of sums.
 OF_UNEQUAL_RECORDS = 0.1
 
-#: Distances from which weights of public rows are of little use. Above, students were near the
-#: majority class; see docs/results/shift_scores.csv.
-_FAR = {"votes": 0.7, "sums": 0.55}
+#: Distances above which fits without public rows were mostly better, if there is an alarm; see
+#: docs/results/shift_scores.csv. Class sums have no weights, and use the covariance of public rows.
+_FAR = {"votes": 0.5, "sums": 0.0}
 
 #: Limits of the weight of a public row.
 _MIN_WEIGHT, _MAX_WEIGHT = 1 / 3, 3.0
@@ -74,7 +74,7 @@ class PublicShift:
 
     @property
     def is_far(self) -> bool:
-        """Whether the distance is so large that public rows are of little use."""
+        """Whether a fit without public rows is probably better."""
         return self.is_alarm and self.distance > _FAR[self.statistic]
 
 

@@ -233,14 +233,14 @@ def test_fit_without_a_shift_does_not_warn(statistic, epsilon, private, same_pop
 def test_warning_advises_a_fit_without_public_rows_that_are_far_off(
     statistic, private, same_population
 ):
-    with pytest.warns(PublicRowsWarning, match=r"fit\(X, y\), would be better; it spends anew"):
+    advice = r"a fit without public rows, fit\(X, y\), is probably better; it spends anew"
+    with pytest.warns(PublicRowsWarning, match=advice):
         clf = fit(private, SHIFTS["scaler of public rows alone"](same_population), statistic)
     assert clf.table_.shift.is_far
     with pytest.warns(PublicRowsWarning, match="FitOnPublic") as caught:
-        assert not fit(
-            private, SHIFTS["mostly women"](same_population), statistic
-        ).table_.shift.is_far
-    assert "fit(X, y)" not in str(caught[0].message)
+        near = fit(private, SHIFTS["mostly women"](same_population), statistic).table_.shift
+    # Weights help where votes are near; nothing corrects class sums
+    assert near.is_far == ("fit(X, y)" in str(caught[0].message)) == (statistic == "sums")
 
 
 def test_arrays_and_numbers_are_compared_as_well(private, same_population):

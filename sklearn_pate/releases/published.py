@@ -305,8 +305,8 @@ def warn_of_shift(released: Published, shift: PublicShift | None) -> None:
     advice = ""
     if shift.is_far:
         advice = (
-            ". At this distance a fit without public rows, fit(X, y), would be better; it spends "
-            "anew"
+            ". At this distance a fit without public rows, fit(X, y), is probably better; it "
+            "spends anew"
         )
     elif released.row_weight_used:
         advice = ". The student weights public rows by the published votes"
