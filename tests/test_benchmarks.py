@@ -1,5 +1,6 @@
 """Pages of measurements: their odds, tables and numbers are those of formulas and files."""
 
+import csv
 import json
 import math
 import re
@@ -18,6 +19,7 @@ from benchmarks.peers.choice import chosen
 from benchmarks.peers.found import OURS, firsts, found, other_models, own_relation, verdicts
 from benchmarks.peers.measure import SEEDS, Results
 from benchmarks.peers.models import MODELS
+from benchmarks.shift import command as shift
 from sklearn_pate.aggregators import LaplaceMechanism
 
 ROOT = Path(__file__).parents[1]
@@ -219,3 +221,35 @@ def test_results_page_numbers_equal_those_of_the_files():
         assert k > 2 or len(entry["ours"]["accuracy"]) == 5
     told = [number.replace(",", "") for number in NUMBER.findall(shown)]
     assert len(told) == 20 and set(told) <= known
+
+
+# --- public rows from elsewhere: pages are made of the fits ---------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shifts():
+    return json.loads(shift.FILE.read_text())
+
+
+def test_pages_of_shifts_equal_their_fits(shifts):
+    for name, rows in (("alarms", shift.alarms(shifts)), ("scores", shift.score_rows(shifts))):
+        text = (DOCS / "results" / f"shift_{name}.csv").read_text().splitlines()
+        shown = list(csv.reader(line for line in text if not line.startswith("#")))
+        assert shown[1:] == rows and len(rows) > 10
+        assert all(len(row) == len(shown[0]) for row in shown)
+
+
+def test_alarms_without_a_shift_and_misses_of_units_are_those_that_the_page_names(shifts):
+    units = ("months", "twice", "tenfold", "hundredfold", "dollars", "hours", "kilometres", "up to")
+    units = (*units, "scaler")
+    alarms, misses = set(), set()
+    for key, fit in shifts["fits"].items():
+        name, kind, *_ = key.split(" | ")
+        if kind == "none" and fit["warned"]:
+            alarms.add(name)
+        if any(word in kind for word in units) and not fit["warned"]:
+            misses.add((name, kind))
+    text = (DOCS / "results" / "shift_alarms.csv").read_text()
+    assert alarms == {"MNIST pixels"} and "MNIST" in text
+    assert misses and all(name in text for name, _ in misses)
+    assert {name for name, _ in misses} <= {"breast cancer", "digits", "pensions"}

@@ -22,6 +22,7 @@ from sklearn_pate.methods import ClassSums, ReverseNeighbors
 from sklearn_pate.methods.sums import SumsMechanism
 from sklearn_pate.neighbors.centers import make_centers, nearest_cells
 from sklearn_pate.shift import PublicShift, shift_of_sums, shift_of_votes, weights_of_cells
+from sklearn_pate.synthesis import MarginalSynthesizer
 
 DIFFER = "the public rows differ from the private records"
 
@@ -276,6 +277,9 @@ def test_nothing_is_compared_where_nothing_published_shows_it(private, same_popu
     bounds = {"age": (18, 80), "hours": (0, 99), "years": (0, 30)}
     clf.set_params(schema=bounds).fit(rows, y)
     assert getattr(clf.table_, "shift", None) is None
+    synthesizer = MarginalSynthesizer(bounds, n_rows=500)
+    clf.set_params(schema=None, synthesizer=synthesizer).fit(rows, y)
+    assert getattr(clf.table_, "shift", None) is None and clf.X_synthetic_ is not None
     teachers = PATEClassifier(LogisticRegression(), n_teachers=100, epsilon=8.0, classes=[0, 1])
     with warnings.catch_warnings(action="error", category=PublicRowsWarning):
         teachers.fit(rows, y, X_public=1000 * same_population[:500].drop(columns="sex"))

@@ -58,7 +58,6 @@ def measured(table, epsilon, seed, *, is_scored):
     seen = clf.table_.shift
     result = {
         "warned": warned,
-        "far": seen.is_far,
         "statistic": seen.statistic,
         "distance": round(seen.distance, 4),
         "expected": round(seen.expected, 4),
