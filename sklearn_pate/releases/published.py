@@ -313,9 +313,9 @@ def warn_of_shift(released: Published, shift: PublicShift | None) -> None:
     warn(
         f"the public rows differ from the private records: {compared}, {shift.distance:.2f}, "
         f"expected without a shift {shift.expected + shift.tolerance:.2f}. Another population, or "
-        "synthetic rows: give public rows from the population of the records. A column in another unit: convert "
-        "X_public. Preprocessing of one of them alone: apply the same steps to both, for instance "
-        f"FitOnPublic(StandardScaler()){advice}",
+        "synthetic rows: give public rows from the population of the records. A column in another "
+        "unit: convert X_public. Preprocessing of one of them alone: apply the same steps to both, "
+        f"for instance FitOnPublic(StandardScaler()){advice}",
         PublicRowsWarning,
     )
 
