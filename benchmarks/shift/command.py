@@ -119,7 +119,8 @@ def alarms(results):
             for epsilon in EPSILONS:
                 fits = cases.get((name, kind, f"{epsilon:g}"))
                 if fits is None:
-                    break
+                    cells.append("")
+                    continue
                 n_warned = sum(fit["warned"] for fit in fits)
                 n_missed += n_warned if kind == "none" else len(fits) - n_warned
                 distance, expected = (
@@ -127,7 +128,7 @@ def alarms(results):
                 )
                 which = "/".join(sorted({fit["statistic"] for fit in fits}))
                 cells.append(f"{n_warned} of {len(fits)} ({which}; {distance:.2f}; {expected:.2f})")
-            else:
+            if any(cells[2:]):
                 rows.append((kind != "none", -n_missed, cells))
     return [cells for _, _, cells in sorted(rows, key=lambda row: row[:2])]
 
@@ -209,7 +210,7 @@ def main(arguments):
             print(f"{name}: needs {error}")
     each = [f"epsilon {epsilon:g}" for epsilon in EPSILONS]
     write("alarms", ["table", "public rows", *each], alarms(results))
-    header = ["table", "public rows", "epsilon", "AUC lost", "accuracy / AUC", "without weights"]
+    header = ["table", "public rows", "epsilon", "AUC, change", "accuracy / AUC", "without weights"]
     write(
         "scores",
         [*header, "ours, no public rows", "best peer, no public rows"],
