@@ -1,10 +1,12 @@
 """Classes and bounds that are not declared: what finding them costs, and what is found."""
 
 import math
+import threading
 import warnings
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import table
 from hypothesis import given
@@ -15,7 +17,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.encoding.targets import ClassTarget
+from sklearn_pate.fitting import seeds
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import Teachers
 from sklearn_pate.rdp import Neighbors
 from sklearn_pate.rdp.discrete import DiscreteLaplace
 from sklearn_pate.releases import Release
@@ -119,6 +123,8 @@ def test_changed_records_of_a_unit_move_one_label(labels, new, n_units, data):
     changed[units == units[0]] = new
     counts, other = (release.gather(part, units) for part in (y, changed))
     moved = [abs(counts.get(k, 0) - other.get(k, 0)) for k in {*counts, *other}]
+    # Each label has a unit, so no more than one label is known from one data set alone
+    assert min(counts.values()) > 0 and len(set(counts) - set(other)) <= 1
     assert sum(moved) <= 2 and max(moved) <= 1
     assert sum(counts.values()) == len(np.unique(units))
 
@@ -245,6 +251,77 @@ def test_records_with_other_labels_count_nowhere(teacher):
     assert fits[0] == fits[1]
 
 
+def test_labels_of_no_unit_are_not_published():
+    release = ClassRelease(epsilon=1.0, delta=1e-2, neighbors=REPLACED)
+    y = np.concatenate([np.repeat(["a", "b"], 500), [f"own {k}" for k in range(2000)], ["a"]])
+    units = np.concatenate([np.arange(1000), np.full(2001, 1000)])
+    counts = release.gather(y, units)
+    assert set(counts) == {"a", "b"} | {min(set(y) - {"a", "b"})} or set(counts) == {"a", "b"}
+    for seed in range(50):
+        found = release.publish(counts, np.random.default_rng(seed)).target.values.tolist()
+        assert found in (["a", "b"], ["a", "b", "own 0"])
+
+
+@pytest.mark.parametrize("y", [np.resize([-1000.0, 1000.0], 3000), np.full(3000, 1e15)])
+def test_numbers_outside_of_found_bounds_are_no_error(y):
+    # An error would show that no number lies between the bounds
+    reg = PATERegressor(epsilon=2.0, method="neighbors", random_state=0).fit(X, y, X_PUBLIC)
+    assert np.isfinite(reg.predict(X_PUBLIC)).all()
+
+
+def test_private_number_of_records_does_not_change_the_noise():
+    teachers = Teachers([GaussianNB()], n_teachers=20, partition="hash")
+    frame = pd.DataFrame(X, columns=list("abc"), index=[f"id {k}" for k in range(3000)])
+    public = pd.DataFrame(X_PUBLIC, columns=list("abc"))
+    scales = set()
+    for n in (2990, 3000):
+        clf = PATEClassifier(method=teachers, epsilon=4.0)
+        plan = clf.plan(frame[:n], Y[:n], public)
+        scales.add(plan.stages[0][0].sigma)
+    assert len(scales) == 1
+
+
+def test_seeded_fit_with_a_first_release_warns_of_its_seed(monkeypatch):
+    monkeypatch.setattr(seeds, "_has_warned", threading.Event())
+    with pytest.warns(UserWarning, match="random_state"):
+        PATEClassifier(epsilon=2.0, random_state=0).fit(X, Y, X_PUBLIC)
+
+
+@table(
+    "y, match",
+    ("dates", np.resize(np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]"), 3000), "dates"),
+    ("long floats", np.resize([0.0, 2.0**60], 3000), "floats beyond"),
+)
+def test_labels_that_cannot_be_found_are_refused_before_spending(y, match):
+    with pytest.raises(ValueError, match=match) as caught:
+        PATEClassifier().fit(X, y, X_PUBLIC)
+    assert caught.value.__notes__ == ["Privacy: nothing was spent."]
+
+
+def test_class_weight_of_labels_that_are_not_found_is_ignored():
+    clf = PATEClassifier(epsilon=4.0, class_weight={"yes": 2.0, "never": 5.0}, random_state=0)
+    assert clf.fit(X, Y, X_PUBLIC).class_weight == {"yes": 2.0, "never": 5.0}
+
+
+@table(
+    "change, name",
+    ("classes", {"classes": ["no", "yes"]}, "classes"),
+    ("epsilon", {"epsilon": 0.1}, "epsilon"),
+    ("numbers", {"y": (X[:, 0] > 0).astype(int)}, "y"),
+)
+def test_warm_start_refuses_another_target(change, name, monkeypatch):
+    clf = PATEClassifier(epsilon=2.0, warm_start=True)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(synthesizers, "gather_sums", lambda *_, **__: 1 / 0)
+        with pytest.raises(ValueError, match="could not be counted"):
+            clf.fit(X, Y)
+    change = dict(change)
+    y = change.pop("y", Y)
+    with pytest.raises(ValueError, match=f"changed since: .*{name}") as caught:
+        clf.set_params(**change).fit(X, y)
+    assert caught.value.__notes__ == ["Privacy: nothing was spent."]
+
+
 def test_truth_values_are_known_classes():
     clf = PATEClassifier(method="neighbors", epsilon=2.0).fit(X, Y == "yes", X_PUBLIC)
     assert clf.classes_.tolist() == [False, True]
@@ -339,7 +416,8 @@ def test_fit_without_two_classes_reports_what_it_spent(tmp_path):
     with pytest.raises(ValueError, match="at least 2 classes.*Give classes=") as caught:
         clf.fit(X[:300], np.full(300, "only"), X_PUBLIC)
     assert caught.value.privacy_spent.epsilon == pytest.approx(0.25)
-    assert caught.value.privacy_spent.covers == "statistics"
+    assert caught.value.privacy_spent.covers == "target"
+    assert "failed after noisy counts of the labels" in caught.value.privacy_spent.summary()
     assert "epsilon=0.25 is spent" in caught.value.__notes__[0]
     assert ledger.history()["epsilon"].iloc[0] == pytest.approx(0.25, abs=0.01)
     assert not hasattr(clf, "privacy_spent_")

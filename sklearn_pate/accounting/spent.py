@@ -57,10 +57,11 @@ class PrivacySpent:
     schema : {"declared", "estimated", "partly estimated"}
         Whether the bounds and categories of the columns of synthetic rows were declared, or
         estimated by a release that `epsilon` covers.
-    covers : {"fit", "rows", "statistics"}
+    covers : {"fit", "rows", "statistics", "target"}
         "fit" for a complete fit. "rows" if the fit failed after the release of its synthetic rows;
         `epsilon` is then their cost. "statistics" if the fit failed earlier, after the release of
-        some statistics for these rows.
+        some statistics for these rows. "target" if it failed after the first release, of the
+        classes, the bounds or the class counts.
     not_covered : tuple of str
         Releases and inputs of this fit that depend on private data without a mechanism, such as
         classes that were read from private labels, and other gaps in its guarantee. `summary`

@@ -751,6 +751,14 @@ class NumberTarget(Target):
             raise ValueError(f"y must hold only numbers; got {kind_of(y.dtype)}")
         return numbers
 
+    def clipped(self, y: Any) -> np.ndarray:
+        """Return private numbers as codes, as `encode` does, also if all are outside of the bounds.
+
+        An error would show that none is inside. It is for bounds that were found, and published.
+        """
+        low, high = self.values[[0, -1]]
+        return self._positions(np.clip(self.check_numbers(y), low, high))
+
     def _codes(self, y: np.ndarray) -> np.ndarray:
         low, high = self.values[[0, -1]]
         # Clip before the conversion: some integers are too large for a float

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples
 from ..encoding.dtypes import array_of, difference, dtype_name, library_of
-from ..encoding.targets import ClassTarget
+from ..encoding.targets import ClassTarget, NumberTarget
 from ..exceptions import PrivacyLeakWarning, warn
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
@@ -56,7 +56,7 @@ def check_data(
     sample_weight: ArrayLike | None,
     groups: ArrayLike | None,
     counts_records: bool,
-    has_others: bool = False,
+    is_found: bool = False,
 ) -> PrivateData:
     """Check the private data of a fit, compare them with the public rows, and return them.
 
@@ -70,8 +70,8 @@ def check_data(
         All public rows; None omits the comparison, if the dtypes of synthetic rows are not known.
     counts_records : bool
         Whether records vote, or a synthesizer counts them. Weights must then be in [0, 1].
-    has_others : bool, default=False
-        Whether records may have labels other than the classes, which were found.
+    is_found : bool, default=False
+        Whether the target was found, so that records may have labels other than the classes.
 
     Returns
     -------
@@ -90,9 +90,9 @@ def check_data(
     if X_public is not None:
         _check_alike(estimator, X, X_public)
     codes, target, sample_weight = checked_targets(
-        estimator, X, y, sample_weight, has_others=has_others
+        estimator, X, y, sample_weight, is_found=is_found
     )
-    is_other = codes < 0 if has_others else None
+    is_other = codes < 0 if is_found and isinstance(target, ClassTarget) else None
     is_cut = sample_weight is not None and ((sample_weight < 0) | (sample_weight > 1)).any()
     if counts_records and is_cut:
         raise ValueError(
@@ -102,7 +102,7 @@ def check_data(
         )
     return PrivateData(
         X=X,
-        codes=np.maximum(codes, 0) if has_others else codes,
+        codes=np.maximum(codes, 0) if is_found else codes,
         target=target,
         sample_weight=sample_weight,
         groups=groups,
@@ -312,11 +312,11 @@ def checked_targets(
     y: Any,
     sample_weight: ArrayLike | None = None,
     *,
-    has_others: bool = False,
+    is_found: bool = False,
 ) -> tuple[np.ndarray, Target, np.ndarray | None]:
     """Return private labels or numbers as codes, their target, and the weights.
 
-    With `has_others`, labels that are not among the classes have the code -1.
+    If the target was found, labels that are not among the classes have the code -1.
     """
     target = estimator._declared_target()
     y = estimator.target_type.column(y)
@@ -335,9 +335,11 @@ def checked_targets(
         target = ClassTarget.of_labels(y)
     with suppress_output():  # warnings of libraries may quote values
         weight = _checked_weight(len(y), sample_weight)
-        if has_others and isinstance(target, ClassTarget):
+        if is_found and isinstance(target, ClassTarget):
             codes: Any = target.codes_with_others(y)  # of the type from which they were found
             return codes, target, weight
+        if is_found and isinstance(target, NumberTarget):
+            return target.clipped(y), target, weight
         return target.encode(y), target, weight
 
 

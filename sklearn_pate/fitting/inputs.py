@@ -348,9 +348,9 @@ def check_inputs(
     counts_records = method.release.releases_proba or synthesizer is not None
     # No comparison for columns that are read by value: `like` converts private rows later
     alike = None if getattr(synthesizer, "reads_by_value", False) else X_public
-    has_others = search is not None and search.finds_classes
+    is_found = search is not None and search.finds_target
     private = checks.check_data(
-        checked, X, y, alike, sample_weight, groups, counts_records, has_others
+        checked, X, y, alike, sample_weight, groups, counts_records, is_found
     )
     prefix = estimator._prefix if estimator.warm_start else None
     n_attempts = 0 if prefix is None else prefix.n_attempts

@@ -112,14 +112,19 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
 
 def accepted(plan: Plan, estimator: Estimator) -> Plan:
     """Return a plan and issue its warnings; raise its errors if `on_bad_plan` is "raise"."""
+    refuse_errors(plan, estimator)
+    warn_of_plan(plan, estimator.epsilon)
+    return plan
+
+
+def refuse_errors(plan: Plan, estimator: Estimator) -> None:
+    """Raise the errors of a plan if `on_bad_plan` is "raise"."""
     if estimator.on_bad_plan == "raise" and plan.errors:
         raise BadPlanError(
             f"this fit cannot work: {'. '.join(plan.errors)}. To fit anyway, set "
             "on_bad_plan='warn'",
             plan,
         )
-    warn_of_plan(plan, estimator.epsilon)
-    return plan
 
 
 def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from pandas.api.types import is_bool_dtype
 
 from .. import rules
 from .._sklearn import _num_samples
@@ -24,6 +25,7 @@ from ..accounting import Plan
 from ..accounting.budget import as_cap
 from ..accounting.plan import spent_of
 from ..encoding.targets import ClassTarget, NumberTarget, Target
+from ..methods.base import TableMethod
 from ..methods.choose import RARE
 from ..rdp import NeighboringRelation, Neighbors
 from ..rdp.cost import sum_up
@@ -39,7 +41,7 @@ from ..schema_release import (
 )
 from ..teachers import Sites
 from .inputs import check_inputs
-from .planning import accepted, make_plan
+from .planning import make_plan, refuse_errors
 
 if TYPE_CHECKING:
     from .._typing import Estimator
@@ -51,6 +53,12 @@ if TYPE_CHECKING:
 
 #: Part of delta for the threshold of classes, as for texts of an estimated schema.
 _DELTA_FRACTION = 1 / 1000
+
+#: Smallest delta of the threshold.
+_MIN_DELTA = 1e-300
+
+#: Compositions that statements describe in words of their own.
+_NAMED = ("filter", "propose-test-release")
 
 #: Attributes that a fit sets on its own estimator, and not on the estimator of the rest.
 _OWN = {"_prefix", "_seed_used"}
@@ -86,9 +94,9 @@ class TargetSearch:
         return self.release.cost
 
     @property
-    def finds_classes(self) -> bool:
-        """Whether classes are found, so that records may have other labels."""
-        return isinstance(self.release, ClassRelease)
+    def finds_target(self) -> bool:
+        """Whether the target is found, and not declared."""
+        return not isinstance(self.release, ShareRelease)
 
     @property
     def rarest_share(self) -> float | None:
@@ -118,7 +126,7 @@ class TargetSearch:
             plan,
             epsilon=sum_up(cost.pure, plan.epsilon),
             delta=sum_up(cost.delta, delta),
-            composition="sum",
+            composition=plan.composition if plan.composition in _NAMED else "sum",
             target_search=self.release.describe(),
         )
 
@@ -139,7 +147,7 @@ def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
             )
         return None
     labels = estimator.target_type.column(y)
-    if labels.dtype.kind == "b":
+    if labels.dtype.kind == "b" or is_bool_dtype(getattr(y, "dtype", None)):
         return _with(estimator, classes=[False, True])
     return estimator if estimator.epsilon is None else None
 
@@ -199,7 +207,7 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
 
 def plan(estimator: Estimator, X: Any, y: Any, **given: Any) -> Plan:
     """Return the plan of a fit; before the first release, it is for a made-up target."""
-    search = _published_before(estimator)
+    search = _published_before(estimator, y)
     if search is None:
         return make_plan(_first(estimator, X, y, **given).inputs)
     rest = _rest_after(estimator, search)
@@ -225,7 +233,7 @@ def inputs_of_rest(
     fit_number : int
         Number of the fit, for its statements.
     """
-    search = _published_before(estimator)
+    search = _published_before(estimator, y)
     if search is None:
         first = _first(estimator, X, y, **given)
         inputs = dataclasses.replace(first.inputs, fit_number=fit_number)
@@ -235,7 +243,8 @@ def inputs_of_rest(
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the rest issues them for the target that is found
-            planned = accepted(make_plan(inputs), estimator)
+            planned = make_plan(inputs)
+        refuse_errors(planned, estimator)
         statement = _statement_of(planned, inputs.search)
         TargetStep(inputs, first.values, account, statement).take()
         search = account.search
@@ -282,10 +291,37 @@ def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     return _First(inputs, inputs.records.codes)
 
 
-def _published_before(estimator: Estimator) -> TargetSearch | None:
-    """Return the published target of an interrupted fit that the next fit continues."""
+def _published_before(estimator: Estimator, y: Any) -> TargetSearch | None:
+    """Return the published target of an interrupted fit that the next fit continues.
+
+    Raise a ValueError if the target is now declared, or no longer, if `y` has another type, or if
+    epsilon does not exceed the cost of this release.
+    """
     prefix = estimator._prefix if estimator.warm_start else None
-    return None if prefix is None else prefix.search
+    search: TargetSearch | None = None if prefix is None else prefix.search
+    if search is None or search.found is None:
+        return None
+    cap, _ = as_cap(estimator.epsilon, estimator.delta)
+    changed = {
+        _parameter(estimator): (declared(estimator, None, y) is None) != search.finds_target,
+        "epsilon": cap is None or cap <= search.release.epsilon,
+    }
+    if search.finds_target:
+        values = search.release.check(y)
+        changed["y"] = _is_text(values) != _is_text(search.found.target.values)
+    names = [name for name, is_so in changed.items() if is_so]
+    if names:
+        raise ValueError(
+            "warm_start=True continues the interrupted fit of this estimator under its plan, whose "
+            f"cost was fixed before anything was published; changed since: {', '.join(names)}. "
+            "Give the same values as before, or set warm_start=False to start anew and pay for all "
+            "steps"
+        )
+    return search
+
+
+def _is_text(values: np.ndarray) -> bool:
+    return values.dtype.kind not in "biuf"
 
 
 class TargetStep(Step):
@@ -337,8 +373,8 @@ def _statement_of(plan: Plan, search: TargetSearch) -> PrivacySpent:
         spent_of(plan).paid(),
         epsilon=search.cost.pure,
         delta=search.cost.delta,
-        composition="pure",
-        covers="statistics",
+        composition="sum" if search.cost.delta else "pure",
+        covers="target",
         n_queries=0,
         n_synthetic=0,
         tables=(search.release.released_as,),
@@ -353,7 +389,12 @@ def _rest_after(estimator: Estimator, search: TargetSearch) -> Estimator:
     values = search.found.target.values
     if isinstance(search.found.target, NumberTarget):
         values = values[[0, -1]]
-    return _rest(estimator, values.tolist(), search.release.epsilon, search.release.delta)
+    rest = _rest(estimator, values.tolist(), search.release.epsilon, search.release.delta)
+    weight = getattr(rest, "class_weight", None)
+    if search.finds_target and isinstance(weight, dict):  # of classes that were not found as well
+        found = values.tolist()
+        rest.class_weight = {label: size for label, size in weight.items() if label in found}
+    return rest
 
 
 @contextlib.contextmanager
@@ -372,14 +413,28 @@ def _taken_over(estimator: Estimator, rest: Estimator) -> Iterator[None]:
 
 def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
     """Return the epsilon and the delta of the release."""
-    is_public = groups is None and estimator.partition == "random"
-    is_public = is_public and not getattr(estimator.method, "size_is_private", False)
+    method = estimator.method
+    # A method may have a partition of its own, whose relation is known only later
+    is_public = groups is None and (
+        estimator.partition == "random" if isinstance(method, str) else _size_is_public(method)
+    )
     epsilon, delta = _cap(estimator)
     fraction = rules.default_target_fraction(
         n_records=_num_samples(X) if is_public else None, epsilon=epsilon
     )
-    has_threshold = issubclass(estimator.target_type, ClassTarget)
-    return fraction * epsilon, delta * _DELTA_FRACTION if has_threshold else 0.0
+    if not issubclass(estimator.target_type, ClassTarget):
+        return fraction * epsilon, 0.0
+    if delta * _DELTA_FRACTION < _MIN_DELTA:
+        raise ValueError(
+            f"delta={delta:g} is too small to find classes, as a thousandth of it bounds the "
+            f"probability that a rare label is published: {_remedy(estimator)}, or use a larger "
+            "delta"
+        )
+    return fraction * epsilon, delta * _DELTA_FRACTION
+
+
+def _size_is_public(method: Any) -> bool:
+    return isinstance(method, TableMethod) and not getattr(method, "size_is_private", True)
 
 
 def _rest(estimator: Estimator, values: Any, epsilon: float, delta: float) -> Estimator:

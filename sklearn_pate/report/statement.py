@@ -138,6 +138,8 @@ def _noise(spent: "PrivacySpent") -> str:
 
 def _releases(spent: "PrivacySpent") -> str:
     """Return sentences on the releases of a fit, or on the releases of a failed fit."""
+    if spent.covers == "target":
+        return f"The fit failed after {spent.tables[0]}, before anything else was paid for."
     if spent.covers == "statistics":
         return (
             "The fit failed after statistics of the columns were paid for, before synthetic rows "
@@ -218,6 +220,8 @@ def _covered(spent: "PrivacySpent") -> str:
     elif spent.covers == "statistics":
         about_rows = _SCHEMA[spent.schema].format("the")
     if spent.covers != "fit":
+        if spent.covers == "target":
+            return "This guarantee covers these counts and this statement."
         covered = "the synthetic rows" if spent.covers == "rows" else "these statistics"
         return f"This guarantee covers {covered} and this statement. {about_rows}"
     publisher, last = "one fit", "the labels and this statement"

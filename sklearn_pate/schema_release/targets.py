@@ -35,6 +35,9 @@ COMMON_LABELS = (-1, 0, 1, 2)
 #: Probability that noise alone makes any of the common labels a class; the same for the others.
 _FALSE_ALARM = 0.01
 
+#: Floats up to this number represent whole numbers exactly.
+_LARGEST_WHOLE_FLOAT = 2.0**53
+
 #: Part of the cost that finds the occupied bins of numbers; the rest finds their range.
 _BINS_FRACTION = 0.4
 
@@ -147,13 +150,13 @@ class ClassRelease(TargetRelease):
     *Contribution.* Each unit has one label: a group has its most frequent one, or the first in
     order. So two counts differ by at most 1, or one count if a unit is added or removed.
 
-    *Cost.* The whole numbers of `FIXED_LABELS` are counted whether or not they occur, so the
-    published counts of these labels are the Laplace mechanism. Two neighboring data sets differ in
-    at most one other label that only one of them has, and its count is 1. Let q be the probability
-    that 1 plus noise reaches the threshold of such labels; it is at most `delta`. Given that no
-    such label is published in either run, the runs are those of counts of the same labels. So the
-    release is (epsilon, q)-DP, and a fit whose later steps are (e, d)-DP for each outcome is
-    (epsilon + e, q + d)-DP: see `SchemaRelease`.
+    *Cost.* Labels of no unit have no count. The whole numbers of `FIXED_LABELS` are counted whether
+    or not they occur, so the published counts of these labels are the Laplace mechanism. Two
+    neighboring data sets differ in at most one other label that only one of them has, and its count
+    is 1. Let q be the probability that 1 plus noise reaches the threshold of such labels; it is at
+    most `delta`. Given that no such label is published in either run, the runs are those of counts
+    of the same labels. So the release is (epsilon, q)-DP, and a fit whose later steps are (e, d)-DP
+    for each outcome is (epsilon + e, q + d)-DP: see `SchemaRelease`.
 
     Examples
     --------
@@ -190,7 +193,18 @@ class ClassRelease(TargetRelease):
     @staticmethod
     def check(y: Any) -> np.ndarray:
         """Return labels as an array; raise an error for invalid ones."""
-        return ClassTarget.check_labels(y)
+        labels = ClassTarget.check_labels(y)
+        if labels.dtype.kind in "mM":
+            raise ValueError(
+                "y holds dates or durations, which cannot be found as classes: give "
+                "classes=[all labels that may occur], or convert them to text"
+            )
+        if labels.dtype.kind == "f" and (np.abs(labels) > _LARGEST_WHOLE_FLOAT).any():
+            raise ValueError(
+                "y holds floats beyond 2**53, which are not exact as labels: convert them to "
+                "integers or to text"
+            )
+        return labels
 
     def gather(self, y: np.ndarray, units: np.ndarray | None) -> dict[Any, int]:
         """Return the number of units with each label."""
@@ -198,8 +212,10 @@ class ClassRelease(TargetRelease):
         if units is not None:
             codes = _most_frequent(codes, units)
         counts = np.bincount(codes, minlength=len(labels))
-        # The labels of one array have one type: whole numbers, truth values or text
-        found = {_plain_label(label): int(n) for label, n in zip(labels, counts, strict=True)}
+        # A label of no unit has no count: its noise could make it known. The labels of one array
+        # have one type: whole numbers, truth values or text
+        pairs = zip(labels, counts, strict=True)
+        found = {_plain_label(label): int(n) for label, n in pairs if n > 0}
         if y.dtype.kind in "iuf":
             found = dict.fromkeys(FIXED_LABELS, 0) | found
         return found
@@ -236,8 +252,9 @@ class ClassRelease(TargetRelease):
     @property
     def _found_from(self) -> str:
         common, fixed, other = (self.threshold(label) for label in (0, 3, None))
+        unit = f"{self.neighbors.unit}s"
         return (
-            f"a class is found if it has about {other} records or more, {fixed} if it is a whole "
+            f"a class is found if it has about {other} {unit} or more, {fixed} if it is a whole "
             f"number up to {FIXED_LABELS[-1]}, or {common} if it is -1, 0, 1 or 2"
         )
 
