@@ -186,7 +186,7 @@ def test_statement_after_a_failed_gather_covers_synthetic_rows(monkeypatch):
     spent = error.privacy_spent
     assert spent.covers == spent.to_dict()["covers"] == "rows" and spent.epsilon < 19
     (note,) = error.__notes__
-    assert f"epsilon={text_rounded_up(spent.epsilon)} is spent. The rows" in note
+    assert f"epsilon={text_rounded_up(spent.epsilon)} is spent. The synthetic rows" in note
     text = spent.summary()
     assert "The fit failed after its synthetic rows were sampled, before labels" in text
     assert "This guarantee covers the synthetic rows and this statement." in text
