@@ -1,5 +1,6 @@
 """Mechanisms: their outcome distributions, against mpmath and samples, and what they state."""
 
+import copy
 import math
 import re
 from typing import Generic, TypeVar
@@ -374,10 +375,12 @@ def test_bounds_are_lost_in_a_subclass_that_defines_anything(mechanism):
         if name != "published_rdp" and has_distribution(altered):
             assert np.isinf(altered.published_rdp([[3, 1]], [2.0])).all(), name
     for name in ("__init__", "__getattribute__", "__setattr__", "__sklearn_clone__"):
-        body = {name: getattr(kind, name, None)}  # may replace a sampler, or its noise
-        altered = type("Changed", (kind,), body)
+        altered = type("Changed", (kind,), {name: getattr(kind, name)})  # may replace a sampler
         assert stating_class(altered.__new__(altered)) is None, name
-    assert not states_nothing(bounds_of(renamed(kind)(**mechanism.get_params())))
+    same = renamed(kind)(**mechanism.get_params())
+    assert not states_nothing(bounds_of(same))
+    copy.deepcopy(same)  # stores the names of slots in the class
+    assert "__slotnames__" in vars(type(same)) and not states_nothing(bounds_of(same))
 
 
 def renamed(kind):

@@ -269,7 +269,9 @@ def test_bare_votes_protect_one_teacher():
     assert clf.classes_.tolist() == [0, 1, 2]
     named = pate(classes=["a", "b", "c"]).fit_votes(counts.tolist(), X_PUBLIC)
     assert named.classes_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="in that order"):  # or columns would be swapped
+    with pytest.raises(
+        ValueError, match="order the columns of votes"
+    ):  # or columns would be swapped
         pate(classes=["c", "a", "b"]).fit_votes(counts, X_PUBLIC)
 
 

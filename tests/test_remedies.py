@@ -217,7 +217,7 @@ def test_missing_public_rows_remedy_works():
     message = failure(lambda: pate().fit(ROWS, Y, PublicData(None)))
     (call,) = re.findall(r"Call (fit\(X, y, X_public=)\.\.\.\)", message)
     run(f"clf.{call}X_public)", clf=pate(), X=ROWS, y=Y, X_public=PUBLIC.astype(float))
-    (without,) = re.findall(r"or (fit\(X, y\)) without", message)
+    (without,) = re.findall(r"or (fit\(X, y\)), which", message)
     clf = PATEClassifier(classes=[0, 1], epsilon=8.0)
     run(f"clf.{without}", clf=clf, X=ROWS, y=Y)
     assert clf.privacy_spent_.n_synthetic > 0

@@ -375,7 +375,7 @@ def test_failure_after_sampling_costs_the_rows_only(monkeypatch, ledger, how, er
     for method in (clf.fit, clf.poll):
         with pytest.raises(error) as caught:
             method(X, Y)
-        assert "are X_synthetic_" in "".join(caught.value.__notes__)
+        assert "published as X_synthetic_" in "".join(caught.value.__notes__)
     of_rows = ledger.history()["epsilon"].tolist()[1:]
     assert len(of_rows) == 2 and of_rows[0] == of_rows[1] < 8.0
     # What an earlier fit left does not go with the new rows

@@ -87,19 +87,20 @@ def argmax_bounds(noise: Noise) -> PrivacyBounds:
     )
 
 
-#: Names in a class body that change no behaviour; Python and `abc` write most of them.
-_WITHOUT_EFFECT = {
-    *("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__"),
-    *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
-    *("__conditional_annotations__", "__firstlineno__", "__static_attributes__"),
-    *("__abstractmethods__", "__orig_bases__", "__parameters__", "__type_params__"),
-}
+#: Descriptors and functions that Python itself adds to the namespace of a class.
+_ADDED_BY_PYTHON = {"__dict__", "__weakref__", "__annotate__", "__annotate_func__"}
 
 
 def defines_anything(kind: type) -> bool:
     """Return whether a class body defines a method or attribute, special methods included."""
-    names = vars(kind).keys() - _WITHOUT_EFFECT
-    return any(not name.startswith("_abc_") for name in names)
+    return any(_changes_behaviour(name, value) for name, value in vars(kind).items())
+
+
+def _changes_behaviour(name: str, value: Any) -> bool:
+    """Return False for names that Python, `abc` or `copy` add, and for values like a docstring."""
+    if not name.startswith("__"):
+        return not name.startswith("_abc_")
+    return name not in _ADDED_BY_PYTHON and (callable(value) or hasattr(value, "__get__"))
 
 
 def age_of(kind: type, name: str) -> int:

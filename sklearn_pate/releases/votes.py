@@ -75,7 +75,8 @@ class Votes(Private):
         if len(classes) != counts.shape[1] or not np.array_equal(np.unique(classes), classes):
             raise ValueError(
                 "votes must have one column for each class, in sorted order; got "
-                f"{counts.shape[1]} columns and the classes {classes.tolist()}"
+                f"{counts.shape[1]} columns and the classes {classes.tolist()}. Sort classes, and "
+                "order the columns of votes like them"
             )
         neighbors = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="teacher")
         n_teachers = int(counts[0].sum())
