@@ -172,6 +172,7 @@ def test_decision_function_of_classes_never_released_is_minus_infinity():
         np.testing.assert_array_equal(values.argmax(axis=1), clf.predict(X_TEST))
 
 
+@pytest.mark.slow
 def test_default_student_follows_the_teachers():
     few = {"X": X_PRIVATE[:300], "y": Y_PRIVATE[:300], "X_public": X_PUBLIC[:100]}
     clf = quick([GaussianNB(), LogisticRegression()], n_queries=50)
@@ -181,6 +182,7 @@ def test_default_student_follows_the_teachers():
     assert isinstance(fit(clf.set_params(n_teachers=None), **few).student_[0], RowVectorizer)
 
 
+@pytest.mark.slow
 def test_records_vote_unless_a_parameter_selects_teachers():
     few = {"X": X_PRIVATE[:300], "y": Y_PRIVATE[:300], "X_public": X_PUBLIC[:100]}
     bare = PATEClassifier(epsilon=4.0, classes=[0, 1], random_state=0).fit(**few)
@@ -210,6 +212,7 @@ def test_fit_votes_selects_teachers_by_default():
     assert isinstance(clf.student_[-1], LogisticRegression)
 
 
+@pytest.mark.slow
 def test_n_teachers_default_follows_from_public_numbers():
     clf = PATEClassifier(GaussianNB(), aggregator=GNMax(30.0), classes=[0, 1])
     assert fit(clf).n_teachers_ == int(2 * math.sqrt(1500 * 2))
@@ -217,6 +220,7 @@ def test_n_teachers_default_follows_from_public_numbers():
     assert fit(clf, groups=np.arange(1500) // 2).n_teachers_ == 100
 
 
+@pytest.mark.slow
 def test_sample_weight_reaches_the_teachers():
     weight = np.where(Y_PRIVATE == 1, 1.0, 1e-9)
     clf = fit(pate(GaussianNB(), aggregator=PluralityVote(), epsilon=None), sample_weight=weight)
@@ -416,6 +420,7 @@ def passed():
     return fit(ptr())
 
 
+@pytest.mark.slow
 def test_ptr_labels_that_pass_cost_less_than_any_votes(passed):
     clf = passed
     spent = clf.privacy_spent_
@@ -427,6 +432,7 @@ def test_ptr_labels_that_pass_cost_less_than_any_votes(passed):
     assert not hasattr(pickle.loads(pickle.dumps(clf)), "curator_")
 
 
+@pytest.mark.slow
 def test_ptr_labels_that_fail_are_not_released(passed):
     rng = np.random.default_rng(0)
     new = ptr()
@@ -464,6 +470,7 @@ def test_ptr_outcome_is_random(global_random_seed):
     raise AssertionError(f"of 40 tests, each {outcomes.pop()}")
 
 
+@pytest.mark.slow
 def test_ptr_is_skipped_where_any_votes_meet_the_cap():
     clf = fit(ptr(epsilon=8.0))
     assert clf.privacy_spent_.composition == "renyi" and clf.privacy_spent_.epsilon < 8.0

@@ -177,6 +177,7 @@ def test_search_candidates_may_differ_in_epsilon():
     assert 1.2 * spent[0] < spent[1] < spent[3]
 
 
+@pytest.mark.slow
 def test_score_noise_costs_no_more_than_a_trial():
     public = search(epsilon=None).fit(X, y, X_public, **VALIDATION)
     private = search(epsilon=None).fit(X, y, X_public)
@@ -198,6 +199,7 @@ def test_search_keeps_published_attributes_only():
     assert (again.predict(X) == found.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_search_is_one_entry_of_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=3.0)
     clf = pate(ledger=ledger)
@@ -468,6 +470,7 @@ def test_search_refuses_wrong_parameters_before_spending(params, message, ledger
     assert ledger.epsilon_spent == 0.0
 
 
+@pytest.mark.slow
 def test_search_trials_print_nothing_and_warn_of_nothing(capfd):
     """Warnings of trials would reveal the number of trials."""
 
@@ -483,6 +486,7 @@ def test_search_trials_print_nothing_and_warn_of_nothing(capfd):
     assert capfd.readouterr() == ("", "") and not caught
 
 
+@pytest.mark.slow
 def test_search_pickle_contains_no_seed_and_no_fitted_candidate():
     failed = search({"student": [Unwilling()]}, epsilon=2.0, random_state=5)
     pytest.raises(StudentError, failed.fit, X, y, X_public)
@@ -495,6 +499,7 @@ def test_search_pickle_contains_no_seed_and_no_fitted_candidate():
         assert type(student) is KNeighborsClassifier and not hasattr(student, "_fit_X")
 
 
+@pytest.mark.slow
 def test_search_never_chooses_scores_that_are_nan():
     scores = iter([0.0, np.nan, *([0.5] * 1000)])  # the first is of the check before the search
 
@@ -652,6 +657,7 @@ def test_search_plan_is_independent_of_a_private_n_records(n_records):
     assert planned(found, n_records) == planned(found, n_records + 1)
 
 
+@pytest.mark.slow
 def test_small_validation_fraction_is_refused_if_n_records_is_public():
     with pytest.raises(ValueError, match="less than one of the 1200 private records"):
         search_records("replace", validation_fraction=0.0005).fit(ROWS, CODES, PUBLIC_ROWS)

@@ -78,6 +78,7 @@ def fitted():
     return clf, (out + log + "".join(message for _, message in told)), public
 
 
+@pytest.mark.slow
 def test_secrets_in_finds_planted_secrets(fitted):
     clf, _, _ = fitted
     assert secrets_in(f"...{TEXT}...", clf) == ["text"]

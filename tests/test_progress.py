@@ -61,6 +61,7 @@ def test_progress_is_off_by_default_and_printed_per_call(capsys):
     assert phase.findall(capsys.readouterr().out) == ["queries", "student"]
 
 
+@pytest.mark.slow
 def test_progress_of_private_search_trials_is_not_printed(capfd, few_units_are_scored):
     X, y, X_public = data()
     clf = model(aggregator=GNMax(1.0), n_queries=10, n_teachers=20, verbose=1)

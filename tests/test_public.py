@@ -406,6 +406,7 @@ def test_memory_warning_depends_on_objects_and_not_on_values(make):
     assert len(warnings_of_public_rows(zeros, zeros[:50])) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", [np.asarray, PublicData], ids=["bare", "PublicData"])
 def test_fits_searches_and_transformers_warn_of_slices(wrap):
     X, y, _ = data()

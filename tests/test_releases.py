@@ -161,6 +161,7 @@ def test_release_is_recorded_in_a_ledger(tmp_path):
     assert not hasattr(caught.value, "privacy_spent") and len(ledger.history()) == 1
 
 
+@pytest.mark.slow
 def test_release_and_synthetic_rows_are_one_ledger_entry(ledger):
     schema = [(-4, 4), (-4, 4)]
     clf = model(Counts(), random_state=None, ledger=ledger, schema=schema)

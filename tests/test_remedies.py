@@ -184,6 +184,7 @@ def test_frame_remedy_converts_two_libraries_to_one():
         assert "use the same library" in message and "Pipeline" not in message
 
 
+@pytest.mark.slow
 def test_dtype_remedy_makes_polars_frames_equal():
     polars = pytest.importorskip("polars", reason="needs polars")
     frames = (frame(n).astype({"kind": object}).to_dict("list") for n in (200, 60))

@@ -203,6 +203,7 @@ def test_threshold_bounds_the_probability_of_a_text_of_one_record(sd, n_columns,
     assert lower > 0 and norm.sf((threshold - 2 * TICKS) / (sd * TICKS)) > delta / n_columns
 
 
+@pytest.mark.slow
 def test_audit_of_schema_release_finds_its_mu(global_random_seed):
     """Noise along the difference of two tables: 200 draws of both steps.
 
@@ -299,6 +300,7 @@ def test_columns_without_information_are_no_error(values):
     assert len(columns[0]) >= 2 and np.all(np.diff(columns[0]) > 0)
 
 
+@pytest.mark.slow
 def test_columns_that_are_alike_share_their_range():
     rng = np.random.default_rng(0)
     pixels = np.clip(rng.normal(4, 6, size=(1000, 64)), 0, 16).round()
@@ -418,6 +420,7 @@ def test_estimated_schema_can_be_declared():
     assert clf.set_params(schema=schema).fit(again, y).score(again, y) > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["neighbors", "teachers"])
 def test_other_methods_vote_on_rows_of_an_estimated_schema(method):
     X, y = table()
@@ -458,6 +461,7 @@ def test_interrupted_fit_goes_on_after_each_step(step, monkeypatch):
     assert 0.99 < clf.privacy_spent_.epsilon <= 1.0
 
 
+@pytest.mark.slow
 def test_private_search_estimates_the_schema_once(monkeypatch):
     monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     X, y = table(4000)
@@ -474,6 +478,7 @@ def test_private_search_estimates_the_schema_once(monkeypatch):
     assert search.privacy_spent_.schema == "estimated" and search.privacy_spent_.epsilon <= 5.0
 
 
+@pytest.mark.slow
 def test_ledger_pays_for_several_fits_with_an_estimated_schema(tmp_path):
     X, y = table(2000)
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10.0)
@@ -635,6 +640,7 @@ def test_errors_of_counting_quote_nothing(step, monkeypatch):
     assert "SECRET" not in "".join(traceback.format_exception(error.value))
 
 
+@pytest.mark.slow
 def test_arrays_of_truth_values_and_of_few_numbers_are_numbers():
     rng = np.random.default_rng(0)
     X = rng.random((6000, 3)) < 0.5

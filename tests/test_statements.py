@@ -212,6 +212,7 @@ def test_statement_after_a_failed_student_names_released_labels():
 # --- fits within fits ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fit_number_does_not_count_fits_of_teachers():
     inner = synthetic().set_params(synthesizer__n_rows=20)
     clf = pate(inner, n_teachers=2, n_queries=4, student=DummyClassifier())

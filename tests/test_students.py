@@ -244,6 +244,7 @@ def test_has_method_counts_methods_that_exist_after_fitting(estimator, predicts,
     assert found == (predicts, gives_proba)
 
 
+@pytest.mark.slow
 @cases("name", "student", "base_estimator")
 def test_stacking_classifier_is_accepted(name):
     estimator = make_pipeline(StandardScaler(), STACKING)

@@ -43,6 +43,7 @@ def drawing():
 # --- given as X_public ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 0.3])
 def test_synthetic_rows_of_another_fit_cost_nothing(drawing, epsilon):
     rows = pickle.loads(pickle.dumps(drawing)).X_synthetic_
@@ -87,6 +88,7 @@ class Fixed(MarginalSynthesizer):
         return PUBLIC.copy()
 
 
+@pytest.mark.slow
 def test_statement_does_not_depend_on_earlier_fits():
     def statement(**params):
         count_fits_from_one()
@@ -181,6 +183,7 @@ def gaussian_delta(epsilon, mu):
     return norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["neighbors", "teachers"])
 def test_fit_votes_with_the_parameters_of_poll_has_its_plan(method):
     clf = pate(synthesizer=SUMS, method=method, on_bad_plan="warn")

@@ -257,6 +257,7 @@ class Spy:
         return "the first" if entry is None else entry
 
 
+@pytest.mark.slow
 def test_warm_start_steps_share_an_entry_of_a_custom_ledger(monkeypatch):
     ledger = Spy()
     clf = model(ledger=ledger)
