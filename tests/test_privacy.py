@@ -210,6 +210,7 @@ def test_worker_changes_no_class_of_the_script(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked_workers")
 @cases("backend", "loky", "multiprocessing")
 @pytest.mark.parametrize("who", ["teachers", "records"])
 def test_record_that_does_not_pickle_fails_no_fit(who, backend):
