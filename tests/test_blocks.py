@@ -340,6 +340,7 @@ def test_memory_counts_changed_blocks_anew(tmp_path, counted):
         counted()
 
 
+@pytest.mark.slow
 def test_memory_on_a_full_disk_is_warned_of(tmp_path, counted, monkeypatch):
     monkeypatch.setattr(blocks, "is_cached", lambda *args: False)
     with pytest.warns(UserWarning, match="memory could not keep all votes"):

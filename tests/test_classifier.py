@@ -101,6 +101,7 @@ def test_student_gets_the_released_labels_only():
     np.testing.assert_array_equal(seen_y, clf.public_labels_[rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregator", [LNMax(0.05), PluralityVote()])
 def test_fit_without_a_cap_queries_all_public_rows(aggregator):
     clf = fit(pate(GaussianNB(), aggregator=aggregator, epsilon=None))
@@ -112,6 +113,7 @@ def test_fit_without_a_cap_queries_all_public_rows(aggregator):
         np.testing.assert_array_equal(clf.public_labels_[clf.query_indices_], plurality)
 
 
+@pytest.mark.slow
 def test_fit_with_fixed_noise_stops_before_the_cap_with_a_warning():
     with pytest.warns(UserWarning, match="pays for [0-9]+ of the 300 requested queries"):
         clf = fit(pate(GaussianNB(), aggregator=GNMax(25.0), n_queries=300))
@@ -544,6 +546,7 @@ def test_class_weight_scales_class_probabilities(neighbors_method):
     np.testing.assert_array_equal(shifted.table_.class_proba(ROWS[TEST]), class_proba)
 
 
+@pytest.mark.slow
 def test_class_weight_is_the_same_in_export_and_another_student():
     clf = fitted("columns", class_weight="balanced")
     model = clf.export(ROWS[PUBLIC])

@@ -189,6 +189,7 @@ def test_score_noise_costs_no_more_than_a_trial():
     assert 0.5 * plan.epsilon < alone < 1.15 * plan.epsilon
 
 
+@pytest.mark.slow
 def test_search_keeps_published_attributes_only():
     found = search(epsilon=2.0, random_state=7).fit(X, y, X_public)
     assert not hasattr(found.best_estimator_, "curator_")
@@ -411,6 +412,7 @@ def test_search_secrets_are_drawn_from_the_system(monkeypatch, secure, seed, kin
     assert found.privacy_spent_.generator == generator
 
 
+@pytest.mark.slow
 def test_search_prefers_students_that_do_not_fail():
     grid = {"student": [Unwilling(), GaussianNB()]}
     found = search(grid, epsilon=4.0, n_trials=20, random_state=1)
@@ -422,6 +424,7 @@ def test_search_prefers_students_that_do_not_fail():
     assert caught.value.privacy_spent.epsilon > 1.9
 
 
+@pytest.mark.slow
 def test_randomized_search_draws_candidates_first():
     grid = {"base_estimator__var_smoothing": loguniform(1e-9, 1.0)}
     found = search(grid, PrivateRandomizedSearchCV, n_iter=3, epsilon=6.0).fit(X, y, X_public)
@@ -732,6 +735,7 @@ def test_search_refuses_candidates_of_different_relations(grid):
         search_records(grid=grid).fit(ROWS, CODES, PUBLIC_ROWS)
 
 
+@pytest.mark.slow
 def test_hold_out_by_coins_follows_methods_of_candidates(monkeypatch):
     def number_and_part(fraction, *rest, n_records):
         return n_records, fraction

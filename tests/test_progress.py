@@ -212,6 +212,7 @@ def warned_of_seeds(*actions):
     return sum(MESSAGE in str(w.message) for w in caught)
 
 
+@pytest.mark.slow
 @cases(
     "params, seed",
     ({"base_estimator": GaussianNB()}, 42),
@@ -228,6 +229,7 @@ def test_random_state_is_reported_in_warning_and_statement(params, seed):
     assert "with a seed" not in bare.privacy_spent_.summary()
 
 
+@pytest.mark.slow
 def test_random_state_warns_once_in_a_process():
     def fit(seed):
         return lambda: pate(GaussianNB(), random_state=seed).fit(X, Y, X_PUBLIC)

@@ -84,6 +84,7 @@ def test_public_data_survives_copies_and_pickles():
     assert repr(wrapped) == "PublicData(ndarray of shape (3, 2))"
 
 
+@pytest.mark.slow
 @ROUTING
 def test_public_data_is_not_split_by_searches(routing):
     X, y, X_public = data()
@@ -284,6 +285,7 @@ def test_models_of_frames_work_in_sklearn_inspection():
     assert average[0] < 0.5 < average[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("kind", OF_TEXT)
 def test_text_arrays_are_refused_by_models_of_frames_with_a_remedy(kind):
@@ -299,6 +301,7 @@ def test_text_arrays_are_refused_by_models_of_frames_with_a_remedy(kind):
     assert np.array_equal(clf.predict(rows), clf.predict(X))
 
 
+@pytest.mark.slow
 def test_truth_values_other_than_0_and_1_are_refused():
     frame, y = TABLES["whole numbers and truth values"], data()[1]
     clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])

@@ -243,6 +243,7 @@ def test_rounds_refuse_a_cost_that_may_not_add_up():
 # --- votes that are used again -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases(
     "strategy, aggregator",
     ("random", GNMax(5.0)),

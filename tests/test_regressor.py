@@ -452,6 +452,7 @@ def test_fit_student_of_a_regressor_costs_nothing():
         reg.fit_student(X[PUBLIC], LogisticRegression())
 
 
+@pytest.mark.slow
 @cases("name", "student", "base_estimator")
 def test_stacking_regressor_is_accepted(name):
     stacking = StackingRegressor([("ridge", Ridge()), ("linear", LinearRegression())])

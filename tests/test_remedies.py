@@ -161,6 +161,7 @@ def test_dtype_remedy_converts_text_to_dates(zone):
         assert (rows["day"] == days).all()
 
 
+@pytest.mark.slow
 def test_column_remedy_selects_columns_of_private_rows():
     private, public = frame(200), frame(60)
     turned = public.columns[::-1]
@@ -243,6 +244,7 @@ def test_hash_index_remedy_works():
 # --- pipelines, students, transformers -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fit_on_public_remedy_works():
     message = failure(lambda: FitOnPublic(StandardScaler()).fit(ROWS, Y))
     (enable,) = re.findall(r"sklearn\.set_config\(.*?\)", message)
@@ -278,6 +280,7 @@ UNLIKE = {
 }
 
 
+@pytest.mark.slow
 @table("transformer, X, X_public", UNLIKE)
 def test_pipeline_step_remedies_work(transformer, X, X_public):
     pipe = make_pipeline(transformer, pate())

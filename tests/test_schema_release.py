@@ -395,6 +395,7 @@ def test_declared_columns_cost_nothing():
     assert clf.score(*table(seed=1)) > 0.75
 
 
+@pytest.mark.slow
 def test_arrays_without_anything_declared():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 5)) * [1, 10, 100, 0.01, 1]
@@ -405,6 +406,7 @@ def test_arrays_without_anything_declared():
     assert set(clf.schema_.columns) == set(range(5))
 
 
+@pytest.mark.slow
 def test_export_of_a_fit_without_anything_declared_predicts_the_same():
     X, y = table()
     clf = PATEClassifier(epsilon=1.0, classes=[0, 1], random_state=0).fit(X, y)
@@ -499,6 +501,7 @@ def test_statement_names_what_of_the_schema_is_covered():
     assert "that were declared; those that were estimated" in partly.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["groups", "weights", "regressor"])
 def test_fit_of_groups_weights_or_numbers_without_anything_declared(given):
     X, y = table()

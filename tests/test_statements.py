@@ -109,6 +109,7 @@ def test_statement_of_plan_and_export_names_what_is_not_covered():
     assert pickle.loads(pickle.dumps(clf)).privacy_spent_ == clf.privacy_spent_
 
 
+@pytest.mark.slow
 def test_statement_names_nothing_for_a_fit_without_leaks():
     for clf, public in ((pate(), [X_PUBLIC]), (synthetic(), [])):
         spent = clf.fit(X, Y, *public).privacy_spent_
@@ -132,6 +133,7 @@ def test_statement_names_rows_of_fit_student_unless_synthetic():
         assert clf.fit_student(rows).privacy_spent_.not_covered == ()
 
 
+@pytest.mark.slow
 def test_statement_of_a_search_equals_that_of_its_best_estimator():
     search = search_of(synthetic().set_params(synthesizer__n_rows=50))
     assert not hasattr(search, "privacy_spent_")

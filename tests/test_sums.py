@@ -730,6 +730,7 @@ def fitted(**params):
     return PATEClassifier(**given).fit(X, y, X_public=rows), X, y, rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_class_sums_without_noise_equal_linear_discriminant_analysis(n_classes):
     X, y, _ = wide(20_000, 20, n_classes)
@@ -780,6 +781,7 @@ def test_choose_method_depends_on_public_numbers(explained, n_classes, signal, e
     assert (choose_method(MethodParameters(), counts).name == "sums") == expected
 
 
+@pytest.mark.slow
 def test_choose_method_with_groups_depends_on_public_rows():
     X, y, rows = wide()
     clf, thrice = PATEClassifier(classes=[0, 1]), (np.tile(X, (3, 1)), np.tile(y, 3))
@@ -934,6 +936,7 @@ def test_class_sums_votes_beyond_64_bits_are_exact(n_classes, n_blocks, most, mo
     assert (noisy == np.array([[float(number) * step for number in row] for row in table])).all()
 
 
+@pytest.mark.slow
 def test_wide_integers_change_no_fit(monkeypatch):
     X, y, rows = wide(500, 6)
     fits = []

@@ -57,6 +57,7 @@ def test_synthetic_rows_of_another_fit_cost_nothing(drawing, epsilon):
     assert clf.aggregator_.scale == pytest.approx(2 / epsilon)  # all of epsilon is for votes
 
 
+@pytest.mark.slow
 def test_synthetic_rows_of_another_fit_carry_no_statistics():
     rows = pate(
         synthesizer=ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, epsilon_fraction=0.25),
@@ -111,6 +112,7 @@ def of_pure_fits(tmp_path):
     return PrivacyLedger(tmp_path / "fits.sqlite", epsilon=9.0, composition="pure")
 
 
+@pytest.mark.slow
 def test_ledger_adds_the_rows_of_an_earlier_fit(of_pure_fits):
     clf = pate(synthesizer=DRAWS, ledger=of_pure_fits).fit(X, Y)
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
