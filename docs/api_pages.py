@@ -4,6 +4,7 @@ Files are read, not imported, so that no extra is needed.
 """
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def modules():
     return {name: file for name, file in sorted(named.items()) if exported(file)}
 
 
+@functools.cache
 def exported(file):
     """Return `__all__`."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
@@ -35,6 +37,7 @@ def exported(file):
     return []
 
 
+@functools.cache
 def directives(file):
     """Return how to document each name that the files of a module define at top level."""
     found = {}

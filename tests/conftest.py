@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import io
 import itertools
 import logging
@@ -296,6 +297,12 @@ def said_while(action):
         root.setLevel(level)
     warned = [(w.category.__name__, str(w.message)) for w in caught_warnings]
     return result, out.getvalue(), log.getvalue(), warned
+
+
+def pytest_collection_finish():
+    """Never look for garbage in what stays, imports and tests: that is a twentieth of all time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

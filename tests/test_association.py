@@ -113,6 +113,7 @@ def test_fit_does_not_warn_of_weak_relations(name):
     assert "little better" not in warned(clf, PRIVATE, y, **public)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_fit_of_each_method_warns_of_labels_that_are_noise(name):
     # for some seeds coins look as if they were related to rows
@@ -151,6 +152,7 @@ INTERACTIVE = [ConfidentGNMax(0.7, 15.0, 6.0), InteractiveGNMax(0.5, 15.0, 6.0, 
 TEACHERS = {"base_estimator": GaussianNB(), "n_teachers": 30}
 
 
+@pytest.mark.slow
 def test_plan_warns_of_two_stages_that_a_cap_stops():
     public = {"n_public": 1000, "n_teachers": 100, "n_classes": 2, "epsilon": 8.0, "delta": 1e-5}
     plan = plan_queries(INTERACTIVE, [450, 450], **public)

@@ -397,6 +397,7 @@ def test_audit_estimator_nearly_reaches_a_known_epsilon(canaries, attack):
     assert audit_estimator(Response(9.0), IDS, BITS, None, 300, claimed=2.0).refuted
 
 
+@pytest.mark.slow
 def test_audit_estimator_errs_as_rarely_as_claimed(global_random_seed):
     """Finds bounds wrong in 0.6 of runs instead of 0.2."""
     given = {"n_canaries": 60, "confidence": 0.8}
@@ -468,6 +469,7 @@ class Votes(BaseEstimator):
 CLAIM = {"claimed": 1.0, "delta": 1e-5}
 
 
+@pytest.mark.slow
 def test_audit_estimator_refutes_overlapping_partitions_in_one_run():
     X = np.random.default_rng(0).normal(size=(300, 3))
     y = (X[:, 0] > 0).astype(int)
@@ -515,6 +517,7 @@ def test_canaries_have_the_types_of_a_table(kind):
     audit_estimator(Looks(1.0), table, y, canaries=canaries, n_copies=2, n_runs=2)
 
 
+@pytest.mark.slow
 def test_audit_estimator_handles_groups_and_seeds():
     X = np.random.default_rng(0).normal(size=(500, 2))
     y = (X[:, 0] > 0).astype(int)

@@ -109,6 +109,7 @@ NETWORKS = {
 FEW = {"X": X[:320], "y": Y[:320], "n_teachers": 4}
 
 
+@pytest.mark.slow
 def test_batched_teachers_equal_teachers_trained_alone():
     assert_alike(poll(network(), **FEW), poll(BatchedTeachers(network()), **FEW))
 

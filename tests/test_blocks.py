@@ -252,6 +252,7 @@ def test_progress_is_printed_by_blocks(in_tens, capsys):
     assert [text.split()[1].rstrip(",") for text in shown] == [f"{k}/7" for k in range(8)]
 
 
+@pytest.mark.slow
 def test_progress_does_not_print_private_numbers(in_tens, capsys):
     for clf, groups in (
         (pate(method=make_neighbors(relation="add_or_remove_one")), None),
@@ -279,6 +280,7 @@ def caching(tmp_path, method=None, **params):
     )
 
 
+@pytest.mark.slow
 def test_memory_keeps_counted_blocks(tmp_path, counted):
     expected = table(caching(tmp_path), X[:60], Y[:60])
     assert counted() == 6
@@ -288,6 +290,7 @@ def test_memory_keeps_counted_blocks(tmp_path, counted):
     assert stat.S_IMODE((tmp_path / "memory" / "joblib").stat().st_mode) == 0o700
 
 
+@pytest.mark.slow
 def test_memory_without_a_seed_keeps_cells_and_draws_fresh_noise(tmp_path, counted):
     clf = caching(tmp_path, random_state=None)
     first, again = (clone(clf).fit(X[:60], Y[:60], X_public=X_PUBLIC) for _ in range(2))
@@ -337,12 +340,14 @@ def test_memory_counts_changed_blocks_anew(tmp_path, counted):
         counted()
 
 
+@pytest.mark.slow
 def test_memory_on_a_full_disk_is_warned_of(tmp_path, counted, monkeypatch):
     monkeypatch.setattr(blocks, "is_cached", lambda *args: False)
     with pytest.warns(UserWarning, match="memory could not keep all votes"):
         table(caching(tmp_path), X[:60], Y[:60])
 
 
+@pytest.mark.slow
 def test_memory_continues_an_interrupted_fit(tmp_path, counted):
     private = PrivateData(X=X[:60], codes=Y[:60], target=THREE)
     memory = joblib.Memory(tmp_path / "memory", verbose=0)

@@ -101,6 +101,7 @@ def test_student_gets_the_released_labels_only():
     np.testing.assert_array_equal(seen_y, clf.public_labels_[rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aggregator", [LNMax(0.05), PluralityVote()])
 def test_fit_without_a_cap_queries_all_public_rows(aggregator):
     clf = fit(pate(GaussianNB(), aggregator=aggregator, epsilon=None))
@@ -112,6 +113,7 @@ def test_fit_without_a_cap_queries_all_public_rows(aggregator):
         np.testing.assert_array_equal(clf.public_labels_[clf.query_indices_], plurality)
 
 
+@pytest.mark.slow
 def test_fit_with_fixed_noise_stops_before_the_cap_with_a_warning():
     with pytest.warns(UserWarning, match="pays for [0-9]+ of the 300 requested queries"):
         clf = fit(pate(GaussianNB(), aggregator=GNMax(25.0), n_queries=300))
@@ -172,6 +174,7 @@ def test_decision_function_of_classes_never_released_is_minus_infinity():
         np.testing.assert_array_equal(values.argmax(axis=1), clf.predict(X_TEST))
 
 
+@pytest.mark.slow
 def test_default_student_follows_the_teachers():
     few = {"X": X_PRIVATE[:300], "y": Y_PRIVATE[:300], "X_public": X_PUBLIC[:100]}
     clf = quick([GaussianNB(), LogisticRegression()], n_queries=50)
@@ -181,6 +184,7 @@ def test_default_student_follows_the_teachers():
     assert isinstance(fit(clf.set_params(n_teachers=None), **few).student_[0], RowVectorizer)
 
 
+@pytest.mark.slow
 def test_records_vote_unless_a_parameter_selects_teachers():
     few = {"X": X_PRIVATE[:300], "y": Y_PRIVATE[:300], "X_public": X_PUBLIC[:100]}
     bare = PATEClassifier(epsilon=4.0, classes=[0, 1], random_state=0).fit(**few)
@@ -210,6 +214,7 @@ def test_fit_votes_selects_teachers_by_default():
     assert isinstance(clf.student_[-1], LogisticRegression)
 
 
+@pytest.mark.slow
 def test_n_teachers_default_follows_from_public_numbers():
     clf = PATEClassifier(GaussianNB(), aggregator=GNMax(30.0), classes=[0, 1])
     assert fit(clf).n_teachers_ == int(2 * math.sqrt(1500 * 2))
@@ -217,6 +222,7 @@ def test_n_teachers_default_follows_from_public_numbers():
     assert fit(clf, groups=np.arange(1500) // 2).n_teachers_ == 100
 
 
+@pytest.mark.slow
 def test_sample_weight_reaches_the_teachers():
     weight = np.where(Y_PRIVATE == 1, 1.0, 1e-9)
     clf = fit(pate(GaussianNB(), aggregator=PluralityVote(), epsilon=None), sample_weight=weight)
@@ -415,6 +421,7 @@ def passed():
     return fit(ptr())
 
 
+@pytest.mark.slow
 def test_ptr_labels_that_pass_cost_less_than_any_votes(passed):
     clf = passed
     spent = clf.privacy_spent_
@@ -426,6 +433,7 @@ def test_ptr_labels_that_pass_cost_less_than_any_votes(passed):
     assert not hasattr(pickle.loads(pickle.dumps(clf)), "curator_")
 
 
+@pytest.mark.slow
 def test_ptr_labels_that_fail_are_not_released(passed):
     rng = np.random.default_rng(0)
     new = ptr()
@@ -463,6 +471,7 @@ def test_ptr_outcome_is_random(global_random_seed):
     raise AssertionError(f"of 40 tests, each {outcomes.pop()}")
 
 
+@pytest.mark.slow
 def test_ptr_is_skipped_where_any_votes_meet_the_cap():
     clf = fit(ptr(epsilon=8.0))
     assert clf.privacy_spent_.composition == "renyi" and clf.privacy_spent_.epsilon < 8.0
@@ -536,6 +545,7 @@ def test_class_weight_scales_class_probabilities(neighbors_method):
     np.testing.assert_array_equal(shifted.table_.class_proba(ROWS[TEST]), class_proba)
 
 
+@pytest.mark.slow
 def test_class_weight_is_the_same_in_export_and_another_student():
     clf = fitted("columns", class_weight="balanced")
     model = clf.export(ROWS[PUBLIC])

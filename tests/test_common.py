@@ -55,10 +55,19 @@ OF_NUMBERS = GIVEN | {"bounds": (-500, 500), "aggregator": SoftVote(1e-3)}
 
 
 @parametrize_with_checks(
-    [SelfPublic(LogisticRegression(), **GIVEN), NumbersSelfPublic(Ridge(), **OF_NUMBERS)],
+    [SelfPublic(LogisticRegression(), **GIVEN)],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
-def test_estimators_pass_sklearn_checks(estimator, check):
+def test_classifier_passes_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [NumbersSelfPublic(Ridge(), **OF_NUMBERS)],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+def test_regressor_passes_sklearn_checks(estimator, check):
     check(estimator)
 
 

@@ -112,6 +112,7 @@ def test_encoder_names_each_output_column():
     assert list(declared) == ["age_rank", "age_missing", "smokes_False", "smokes_True"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=60), st.floats(allow_nan=True))
 def test_ranks_increase_and_stay_between_bounds(public, value):
     encoder = RowEncoder(extra_columns=True).fit(np.array(public)[:, None])

@@ -277,6 +277,7 @@ class WithoutText:
         raise ValueError("private")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value", [Decimal("sNaN"), WithoutText(), 10**5000], ids=["signaling", "own", "huge"]
 )

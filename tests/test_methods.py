@@ -70,6 +70,7 @@ def test_custom_method_replaces_teachers():
     assert classifier.curator_.teacher_indices is None
 
 
+@pytest.mark.slow
 def test_custom_method_works_in_plan_poll_pickle_and_search():
     classifier = model(epsilon=8.0, aggregator=None, n_queries=20)
     plan = classifier.plan(PRIVATE_X, PRIVATE_Y, X_public=PUBLIC_X)

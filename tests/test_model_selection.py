@@ -177,6 +177,7 @@ def test_search_candidates_may_differ_in_epsilon():
     assert 1.2 * spent[0] < spent[1] < spent[3]
 
 
+@pytest.mark.slow
 def test_score_noise_costs_no_more_than_a_trial():
     public = search(epsilon=None).fit(X, y, X_public, **VALIDATION)
     private = search(epsilon=None).fit(X, y, X_public)
@@ -188,6 +189,7 @@ def test_score_noise_costs_no_more_than_a_trial():
     assert 0.5 * plan.epsilon < alone < 1.15 * plan.epsilon
 
 
+@pytest.mark.slow
 def test_search_keeps_published_attributes_only():
     found = search(epsilon=2.0, random_state=7).fit(X, y, X_public)
     assert not hasattr(found.best_estimator_, "curator_")
@@ -198,6 +200,7 @@ def test_search_keeps_published_attributes_only():
     assert (again.predict(X) == found.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_search_is_one_entry_of_a_ledger(tmp_path):
     ledger = PrivacyLedger(tmp_path / "ledger.sqlite", epsilon=3.0)
     clf = pate(ledger=ledger)
@@ -409,6 +412,7 @@ def test_search_secrets_are_drawn_from_the_system(monkeypatch, secure, seed, kin
     assert found.privacy_spent_.generator == generator
 
 
+@pytest.mark.slow
 def test_search_prefers_students_that_do_not_fail():
     grid = {"student": [Unwilling(), GaussianNB()]}
     found = search(grid, epsilon=4.0, n_trials=20, random_state=1)
@@ -420,6 +424,7 @@ def test_search_prefers_students_that_do_not_fail():
     assert caught.value.privacy_spent.epsilon > 1.9
 
 
+@pytest.mark.slow
 def test_randomized_search_draws_candidates_first():
     grid = {"base_estimator__var_smoothing": loguniform(1e-9, 1.0)}
     found = search(grid, PrivateRandomizedSearchCV, n_iter=3, epsilon=6.0).fit(X, y, X_public)
@@ -468,6 +473,7 @@ def test_search_refuses_wrong_parameters_before_spending(params, message, ledger
     assert ledger.epsilon_spent == 0.0
 
 
+@pytest.mark.slow
 def test_search_trials_print_nothing_and_warn_of_nothing(capfd):
     """Warnings of trials would reveal the number of trials."""
 
@@ -483,6 +489,7 @@ def test_search_trials_print_nothing_and_warn_of_nothing(capfd):
     assert capfd.readouterr() == ("", "") and not caught
 
 
+@pytest.mark.slow
 def test_search_pickle_contains_no_seed_and_no_fitted_candidate():
     failed = search({"student": [Unwilling()]}, epsilon=2.0, random_state=5)
     pytest.raises(StudentError, failed.fit, X, y, X_public)
@@ -495,6 +502,7 @@ def test_search_pickle_contains_no_seed_and_no_fitted_candidate():
         assert type(student) is KNeighborsClassifier and not hasattr(student, "_fit_X")
 
 
+@pytest.mark.slow
 def test_search_never_chooses_scores_that_are_nan():
     scores = iter([0.0, np.nan, *([0.5] * 1000)])  # the first is of the check before the search
 
@@ -652,6 +660,7 @@ def test_search_plan_is_independent_of_a_private_n_records(n_records):
     assert planned(found, n_records) == planned(found, n_records + 1)
 
 
+@pytest.mark.slow
 def test_small_validation_fraction_is_refused_if_n_records_is_public():
     with pytest.raises(ValueError, match="less than one of the 1200 private records"):
         search_records("replace", validation_fraction=0.0005).fit(ROWS, CODES, PUBLIC_ROWS)
@@ -726,6 +735,7 @@ def test_search_refuses_candidates_of_different_relations(grid):
         search_records(grid=grid).fit(ROWS, CODES, PUBLIC_ROWS)
 
 
+@pytest.mark.slow
 def test_hold_out_by_coins_follows_methods_of_candidates(monkeypatch):
     def number_and_part(fraction, *rest, n_records):
         return n_records, fraction

@@ -369,7 +369,7 @@ def test_row_vectorizer_treats_each_row_alone(kind):
     fitted = RowVectorizer(random_state=0).fit(rows)
     some = _safe_indexing(rows, list(range(4)))
     alone = [transformed(fitted, _safe_indexing(some, [k])) for k in range(4)]
-    assert treats_rows_alone(fitted, some, alone)
+    assert treats_rows_alone(fitted, some, alone, transformed(fitted, some))
 
 
 # --- what is refused -----------------------------------------------------------------------------

@@ -1085,6 +1085,7 @@ class Nosy:
     teardown = on_fit_task_begin = on_fit_task_end = setup
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not hasattr(LogisticRegression, "set_callbacks"), reason="scikit-learn has callbacks from 1.9"
 )

@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sklearn_pate"
 
 
+@pytest.mark.slow
 def test_import_requires_the_core_dependencies_only():
     code = """if True:
         import sys

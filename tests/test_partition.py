@@ -474,6 +474,7 @@ def test_names_are_stored_as_a_normalized_tuple(make):
     assert pickle.loads(pickle.dumps(partition)) == clone(partition, safe=False) == partition
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("random_state", [0, None])
 def test_memory_keeps_votes_by_name(tmp_path, random_state):
     def load(name, more=()):
@@ -549,6 +550,7 @@ NEAR = st.builds(  # so near a whole number that reading rounds
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(text=st.one_of(NUMBERS, WHOLE, NEAR), pads=st.tuples(PADS, PADS))
 @example("4.0000000000000001", ("", ""))

@@ -120,6 +120,7 @@ def test_privacy_spent_display_ends_at_the_epsilons_of_the_curator(fitted, name)
         assert display.data_independent[-1] == pytest.approx(clf.privacy_spent_.epsilon)
 
 
+@pytest.mark.slow
 def test_privacy_spent_display_of_votes_equals_costs_of_first_queries(three_classes):
     counts = three_classes[0][:130]
     display = PrivacySpentDisplay.from_votes(counts, GNMax(8.0), delta=1e-6)
@@ -227,6 +228,7 @@ def test_budget_display_of_a_filter_counts_refunds(fitted):
     np.testing.assert_allclose(display.shares, [expected], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_budget_display_refuses_private_numbers(votes):
     stages = [ConfidentGNMax(0.7, 20.0, 8.0), InteractiveGNMax(0.4, 20.0, 8.0, 0.9)]
     params = {**PARAMS, "aggregator": stages, "epsilon": 3.2, "n_queries": [20, 16]}

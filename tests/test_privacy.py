@@ -78,6 +78,7 @@ def fitted():
     return clf, (out + log + "".join(message for _, message in told)), public
 
 
+@pytest.mark.slow
 def test_secrets_in_finds_planted_secrets(fitted):
     clf, _, _ = fitted
     assert secrets_in(f"...{TEXT}...", clf) == ["text"]
@@ -209,6 +210,7 @@ def test_worker_changes_no_class_of_the_script(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked_workers")
 @cases("backend", "loky", "multiprocessing")
 @pytest.mark.parametrize("who", ["teachers", "records"])
 def test_record_that_does_not_pickle_fails_no_fit(who, backend):

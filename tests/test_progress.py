@@ -61,6 +61,7 @@ def test_progress_is_off_by_default_and_printed_per_call(capsys):
     assert phase.findall(capsys.readouterr().out) == ["queries", "student"]
 
 
+@pytest.mark.slow
 def test_progress_of_private_search_trials_is_not_printed(capfd, few_units_are_scored):
     X, y, X_public = data()
     clf = model(aggregator=GNMax(1.0), n_queries=10, n_teachers=20, verbose=1)
@@ -211,6 +212,7 @@ def warned_of_seeds(*actions):
     return sum(MESSAGE in str(w.message) for w in caught)
 
 
+@pytest.mark.slow
 @cases(
     "params, seed",
     ({"base_estimator": GaussianNB()}, 42),
@@ -227,6 +229,7 @@ def test_random_state_is_reported_in_warning_and_statement(params, seed):
     assert "with a seed" not in bare.privacy_spent_.summary()
 
 
+@pytest.mark.slow
 def test_random_state_warns_once_in_a_process():
     def fit(seed):
         return lambda: pate(GaussianNB(), random_state=seed).fit(X, Y, X_PUBLIC)

@@ -85,6 +85,7 @@ def test_public_data_survives_copies_and_pickles():
     assert repr(wrapped) == "PublicData(ndarray of shape (3, 2))"
 
 
+@pytest.mark.slow
 @ROUTING
 def test_public_data_is_not_split_by_searches(routing):
     X, y, X_public = data()
@@ -285,6 +286,7 @@ def test_models_of_frames_work_in_sklearn_inspection():
     assert average[0] < 0.5 < average[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("kind", OF_TEXT)
 def test_text_arrays_are_refused_by_models_of_frames_with_a_remedy(kind):
@@ -300,6 +302,7 @@ def test_text_arrays_are_refused_by_models_of_frames_with_a_remedy(kind):
     assert np.array_equal(clf.predict(rows), clf.predict(X))
 
 
+@pytest.mark.slow
 def test_truth_values_other_than_0_and_1_are_refused():
     frame, y = TABLES["whole numbers and truth values"], data()[1]
     clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
@@ -407,6 +410,7 @@ def test_memory_warning_depends_on_objects_and_not_on_values(make):
     assert len(warnings_of_public_rows(zeros, zeros[:50])) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", [np.asarray, PublicData], ids=["bare", "PublicData"])
 def test_fits_searches_and_transformers_warn_of_slices(wrap):
     X, y, _ = data()

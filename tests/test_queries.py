@@ -116,6 +116,7 @@ class Spy(RandomQueries):
 # --- in rounds ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rounds_receive_public_rows_and_released_labels_only():
     seen = []
     clf = fitted(query_strategy=Spy(4, seen), n_queries=42)
@@ -169,6 +170,7 @@ def test_rounds_cost_as_much_as_queries_at_once(aggregator, n_queries, epsilon):
     assert len(rounds.curator_.rdp()) == len(rounds.query_indices_)
 
 
+@pytest.mark.slow
 def test_rounds_stop_at_the_budget_of_a_filter():
     aggregator = ConfidentGNMax(0.6, sigma1=30.0, sigma2=10.0)
     params = {"aggregator": aggregator, "n_queries": 200, "epsilon": 6.0, "n_teachers": 50}
@@ -241,6 +243,7 @@ def test_rounds_refuse_a_cost_that_may_not_add_up():
 # --- votes that are used again -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases(
     "strategy, aggregator",
     ("random", GNMax(5.0)),

@@ -120,6 +120,7 @@ def test_group_changes_at_most_as_much_as_a_record():
 # --- an audit ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*exceeds|.*explain")
 def test_audit_table_of_the_regressor_stays_below_its_claim(global_random_seed):
     """And catches votes that count three times; each bound fails once in a million."""
@@ -277,6 +278,7 @@ def test_predict_quantiles_cover_the_numbers():
     np.testing.assert_array_equal(reg.predict_quantiles(X[TEST], 0.5), middle)
 
 
+@pytest.mark.slow
 def test_predict_quantiles_refuses_wrong_fits_and_levels(of_records):
     assert not hasattr(of_records, "predict_quantiles")
     of_teachers = fitted(n_levels=3, base_estimator=Ridge())
@@ -402,6 +404,7 @@ def test_multi_output_regressors_share_a_ledger(tmp_path):
     assert len(ledger.history()) == 2 and 1.0 < ledger.epsilon_spent <= 2.0
 
 
+@pytest.mark.slow
 def test_private_search_of_a_regressor_requires_public_rows():
     candidates = {"student": [LinearRegression(), RandomForestRegressor(5)]}
     reg = PATERegressor(bounds=(0, 40))
@@ -449,6 +452,7 @@ def test_fit_student_of_a_regressor_costs_nothing():
         reg.fit_student(X[PUBLIC], LogisticRegression())
 
 
+@pytest.mark.slow
 @cases("name", "student", "base_estimator")
 def test_stacking_regressor_is_accepted(name):
     stacking = StackingRegressor([("ridge", Ridge()), ("linear", LinearRegression())])

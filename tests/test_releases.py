@@ -149,6 +149,7 @@ def planned_scale(planned, params):
     return high
 
 
+@pytest.mark.slow
 def test_release_is_shown_in_statement_html_and_plan():
     clf = fit(model(Counts()))
     spent = clf.privacy_spent_
@@ -180,6 +181,7 @@ def test_release_is_recorded_in_a_ledger(tmp_path):
     assert not hasattr(caught.value, "privacy_spent") and len(ledger.history()) == 1
 
 
+@pytest.mark.slow
 def test_release_and_synthetic_rows_are_one_ledger_entry(ledger):
     schema = [(-4, 4), (-4, 4)]
     clf = model(Counts(), random_state=None, ledger=ledger, schema=schema)
@@ -273,6 +275,7 @@ def test_audit_release_refutes_half_the_noise(part, is_refuted, global_random_se
     assert found.epsilon > 0.3
 
 
+@pytest.mark.slow
 def test_audit_release_with_delta_claims_nothing_without_it():
     def event(self, neighbors):
         mechanism, counts = LaplaceMechanism(self.scale), neighbors.counts(1)
@@ -387,6 +390,7 @@ def test_release_that_cannot_be_paid_or_run_is_refused_by_plan(release, params, 
     pytest.raises(errors, plan, model(release, **params)).match(match)
 
 
+@pytest.mark.slow
 def test_release_counts_groups_as_one_or_is_refused():
     groups = np.arange(300) // 3
     with pytest.raises(ValueError, match="Counts does not set counts_groups, and this fit"):

@@ -161,6 +161,7 @@ def test_dtype_remedy_converts_text_to_dates(zone):
         assert (rows["day"] == days).all()
 
 
+@pytest.mark.slow
 def test_column_remedy_selects_columns_of_private_rows():
     private, public = frame(200), frame(60)
     turned = public.columns[::-1]
@@ -184,6 +185,7 @@ def test_frame_remedy_converts_two_libraries_to_one():
         assert "use the same library" in message and "Pipeline" not in message
 
 
+@pytest.mark.slow
 def test_dtype_remedy_makes_polars_frames_equal():
     polars = pytest.importorskip("polars", reason="needs polars")
     frames = (frame(n).astype({"kind": object}).to_dict("list") for n in (200, 60))
@@ -242,6 +244,7 @@ def test_hash_index_remedy_works():
 # --- pipelines, students, transformers -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fit_on_public_remedy_works():
     message = failure(lambda: FitOnPublic(StandardScaler()).fit(ROWS, Y))
     (enable,) = re.findall(r"sklearn\.set_config\(.*?\)", message)
@@ -277,6 +280,7 @@ UNLIKE = {
 }
 
 
+@pytest.mark.slow
 @table("transformer, X, X_public", UNLIKE)
 def test_pipeline_step_remedies_work(transformer, X, X_public):
     pipe = make_pipeline(transformer, pate())

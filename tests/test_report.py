@@ -44,6 +44,7 @@ def test_report_imports_nothing_of_the_accounting_when_it_runs():
             assert "accounting" not in (getattr(statement, "module", "") or "")
 
 
+@pytest.mark.slow
 def test_findings_contain_numbers_and_survive_a_pickle():
     plan = planned(GNMax(None), n_public=60, epsilon=8.0)
     (finding,) = plan.findings

@@ -274,6 +274,7 @@ def search_of(clf, grid=None, **params):
     return PrivateGridSearchCV(clf, grid, **({"epsilon": 8.0, "n_trials": 2} | params))
 
 
+@pytest.mark.slow
 def test_search_shares_no_source_of_randomness_with_published_rows(monkeypatch):
     of_system, of_noise = sources_of_a_search(monkeypatch)
     assert len({entropy for entropy, _ in of_system}) == len(of_system) >= 4
@@ -366,6 +367,7 @@ class Fragile(GaussianNB):
 FIRST = X[7]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "error"), [("fails", TeacherError), ("stops", KeyboardInterrupt)])
 def test_failure_after_sampling_costs_the_rows_only(monkeypatch, ledger, how, error):
     clf = teachers(Fragile(), n_jobs=1, ledger=ledger).fit(X, Y)
@@ -390,6 +392,7 @@ def test_failure_after_sampling_costs_the_rows_only(monkeypatch, ledger, how, er
     assert ledger.history()["epsilon"].tolist()[3:] == [spent.epsilon]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of old pandas
 def test_fit_samples_rows_despite_an_odd_record(ledger):
     job = pd.Series(["nurse"] * (len(Y) - 1) + [Decimal("sNaN")], dtype=object)
@@ -417,6 +420,7 @@ def test_errors_of_any_type_state_what_was_spent(monkeypatch, error):
 # --- ledgers -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ledger_counts_rows_of_poll_once(tmp_path):
     pure = {"epsilon": 20.0, "composition": "pure"}
     first, second = (PrivacyLedger(tmp_path / name, **pure) for name in "ab")
@@ -526,6 +530,7 @@ def test_custom_rows_of_another_form_are_refused(ledger, twist):
 # --- seeds in what is polled ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rows_sampled_from_a_seed_are_stated_and_refused_by_a_ledger(ledger):
     votes = records().set_params(random_state=7).poll(X, Y)
     spent = records().fit_votes(votes).privacy_spent_

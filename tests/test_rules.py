@@ -26,6 +26,7 @@ X_PUBLIC = pd.DataFrame(RNG.normal(size=(400, 3)), columns=X.columns)
 # --- blind to private values: see test_accounting.py for plans ------------------------------------
 
 
+@pytest.mark.slow
 def test_n_teachers_default_changes_with_public_numbers():
     of_teachers = []
     for n_records, epsilon in ((N_RECORDS, 1.0), (N_RECORDS, 4.0), (1000, 1.0)):

@@ -203,6 +203,7 @@ def test_threshold_bounds_the_probability_of_a_text_of_one_record(sd, n_columns,
     assert lower > 0 and norm.sf((threshold - 2 * TICKS) / (sd * TICKS)) > delta / n_columns
 
 
+@pytest.mark.slow
 def test_audit_of_schema_release_finds_its_mu(global_random_seed):
     """Noise along the difference of two tables: 200 draws of both steps.
 
@@ -299,6 +300,7 @@ def test_columns_without_information_are_no_error(values):
     assert len(columns[0]) >= 2 and np.all(np.diff(columns[0]) > 0)
 
 
+@pytest.mark.slow
 def test_columns_that_are_alike_share_their_range():
     rng = np.random.default_rng(0)
     pixels = np.clip(rng.normal(4, 6, size=(1000, 64)), 0, 16).round()
@@ -393,6 +395,7 @@ def test_declared_columns_cost_nothing():
     assert clf.score(*table(seed=1)) > 0.75
 
 
+@pytest.mark.slow
 def test_arrays_without_anything_declared():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 5)) * [1, 10, 100, 0.01, 1]
@@ -403,6 +406,7 @@ def test_arrays_without_anything_declared():
     assert set(clf.schema_.columns) == set(range(5))
 
 
+@pytest.mark.slow
 def test_export_of_a_fit_without_anything_declared_predicts_the_same():
     X, y = table()
     clf = PATEClassifier(epsilon=1.0, classes=[0, 1], random_state=0).fit(X, y)
@@ -418,6 +422,7 @@ def test_estimated_schema_can_be_declared():
     assert clf.set_params(schema=schema).fit(again, y).score(again, y) > 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["neighbors", "teachers"])
 def test_other_methods_vote_on_rows_of_an_estimated_schema(method):
     X, y = table()
@@ -458,6 +463,7 @@ def test_interrupted_fit_goes_on_after_each_step(step, monkeypatch):
     assert 0.99 < clf.privacy_spent_.epsilon <= 1.0
 
 
+@pytest.mark.slow
 def test_private_search_estimates_the_schema_once(monkeypatch):
     monkeypatch.setattr("sklearn_pate.model_selection.trials.MOST_SCORED", 20)
     X, y = table(4000)
@@ -474,6 +480,7 @@ def test_private_search_estimates_the_schema_once(monkeypatch):
     assert search.privacy_spent_.schema == "estimated" and search.privacy_spent_.epsilon <= 5.0
 
 
+@pytest.mark.slow
 def test_ledger_pays_for_several_fits_with_an_estimated_schema(tmp_path):
     X, y = table(2000)
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=10.0)
@@ -494,6 +501,7 @@ def test_statement_names_what_of_the_schema_is_covered():
     assert "that were declared; those that were estimated" in partly.summary()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["groups", "weights", "regressor"])
 def test_fit_of_groups_weights_or_numbers_without_anything_declared(given):
     X, y = table()
@@ -635,6 +643,7 @@ def test_errors_of_counting_quote_nothing(step, monkeypatch):
     assert "SECRET" not in "".join(traceback.format_exception(error.value))
 
 
+@pytest.mark.slow
 def test_arrays_of_truth_values_and_of_few_numbers_are_numbers():
     rng = np.random.default_rng(0)
     X = rng.random((6000, 3)) < 0.5

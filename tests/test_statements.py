@@ -115,6 +115,7 @@ def test_statement_of_plan_and_export_names_what_is_not_covered():
     assert pickle.loads(pickle.dumps(clf)).privacy_spent_ == clf.privacy_spent_
 
 
+@pytest.mark.slow
 def test_statement_names_nothing_for_a_fit_without_leaks():
     for clf, public in ((pate(), [X_PUBLIC]), (synthetic(), [])):
         spent = clf.fit(X, Y, *public).privacy_spent_
@@ -138,6 +139,7 @@ def test_statement_names_rows_of_fit_student_unless_synthetic():
         assert clf.fit_student(rows).privacy_spent_.not_covered == ()
 
 
+@pytest.mark.slow
 def test_statement_of_a_search_equals_that_of_its_best_estimator():
     search = search_of(synthetic().set_params(synthesizer__n_rows=50))
     assert not hasattr(search, "privacy_spent_")
@@ -218,6 +220,7 @@ def test_statement_after_a_failed_student_names_released_labels():
 # --- fits within fits ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fit_number_does_not_count_fits_of_teachers():
     inner = synthetic().set_params(synthesizer__n_rows=20)
     clf = pate(inner, n_teachers=2, n_queries=4, student=DummyClassifier())

@@ -48,6 +48,7 @@ def of_records(student):
     return PATEClassifier(student=student, classes=[0, 1])
 
 
+@pytest.mark.slow
 @cases(
     "student",
     LabelPropagation(gamma=30, max_iter=5000),
@@ -66,6 +67,7 @@ def test_semi_supervised_students_gain_from_unlabeled_rows(student):
     assert clf.predict_proba(X_TEST).shape == (500, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "student",
     [LabelSpreading(), SelfTrainingClassifier(GaussianNB()), GaussianNB()],
@@ -96,6 +98,7 @@ def test_soft_labels_weight_every_class():
     assert proba.shape == (50, 3) and (proba[:, 1] == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [1.0, 5.0])
 def test_soft_labels_of_noisy_probabilities_are_learned(temperature):
     student = SoftLabelClassifier(LogisticRegression())
@@ -197,6 +200,7 @@ def test_heeds_weights_accepts_rows_of_any_kind(kind):
     assert not heeds_weights(CalibratedClassifierCV(make_pipeline(encoder, TREE)), rows)
 
 
+@pytest.mark.slow
 def test_student_that_drops_weights_learns_assigned_labels():
     clf = PATEClassifier(student=TREE, epsilon=2.0, classes=[0, 1], random_state=0)
     clf.fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
@@ -244,6 +248,7 @@ def test_has_method_counts_methods_that_exist_after_fitting(estimator, predicts,
     assert found == (predicts, gives_proba)
 
 
+@pytest.mark.slow
 @cases("name", "student", "base_estimator")
 def test_stacking_classifier_is_accepted(name):
     estimator = make_pipeline(StandardScaler(), STACKING)

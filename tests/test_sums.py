@@ -295,6 +295,7 @@ def test_rows_too_long_or_not_finite_add_nothing(bad, monkeypatch):
     assert (sums_of.counts == [1, 0]).all() and sums_of.total[0] == pytest.approx(0.6, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_sampled_noise_matches_the_claimed_mu(global_random_seed, monkeypatch):
     """Two tables that differ as much as can be are mu apart, beside noise along their difference.
 
@@ -421,6 +422,7 @@ def test_class_sums_of_noise_predict_the_majority_with_a_warning(seed):
     assert clf.score(X, y) > max(np.bincount(y)) / len(y) - 0.05
 
 
+@pytest.mark.slow
 def test_synthetic_rows_match_the_schema():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"age": pd.array(rng.integers(18, 90, 4000), dtype="Int64")})
@@ -479,6 +481,7 @@ def on_declared(**params):
     return *three_classes(900, 6), PATEClassifier(**given)
 
 
+@pytest.mark.slow
 def test_fit_with_a_schema_scores_pickles_and_exports(tmp_path):
     X, y = load_digits(return_X_y=True)
     clf = PATEClassifier(schema=(0, 16), classes=range(10), epsilon=2)
@@ -601,6 +604,7 @@ def test_synthesizer_parameter_is_used(given):
     assert len(clf.X_synthetic_) == 200 and not isinstance(clf.table_, ReleasedSums)
 
 
+@pytest.mark.slow
 def test_class_sums_of_a_schema_do_not_depend_on_workers(forked_workers, monkeypatch):
     monkeypatch.setattr(statistic, "_ROWS", 64)
     X, y, clf = on_declared(random_state=0)
@@ -726,6 +730,7 @@ def fitted(**params):
     return PATEClassifier(**given).fit(X, y, X_public=rows), X, y, rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_class_sums_without_noise_equal_linear_discriminant_analysis(n_classes):
     X, y, _ = wide(20_000, 20, n_classes)
@@ -776,6 +781,7 @@ def test_choose_method_depends_on_public_numbers(explained, n_classes, signal, e
     assert (choose_method(MethodParameters(), counts).name == "sums") == expected
 
 
+@pytest.mark.slow
 def test_choose_method_with_groups_depends_on_public_rows():
     X, y, rows = wide()
     clf, thrice = PATEClassifier(classes=[0, 1]), (np.tile(X, (3, 1)), np.tile(y, 3))
@@ -786,6 +792,7 @@ def test_choose_method_with_groups_depends_on_public_rows():
 # --- all that holds for a table ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_polled_votes_can_be_read_again():
     clf, X, y, rows = fitted()
     votes = clf.poll(X, y, X_public=rows)
@@ -836,6 +843,7 @@ def test_few_public_rows_are_refused(public):
             PATEClassifier(method=method, classes=[0, 1]).fit(X, y, X_public=rows[:public])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", [None, LogisticRegression()])
 def test_private_search_accepts_class_sums(student, few_units_are_scored):
     X, y, rows = wide(2000, 10)
@@ -883,6 +891,7 @@ def test_constant_columns_have_no_influence():
     assert (model.predict(np.hstack([X, constant])) == clf.predict(np.hstack([X, constant]))).all()
 
 
+@pytest.mark.slow
 def test_class_sums_are_cached_and_do_not_depend_on_workers(tmp_path, forked_workers, monkeypatch):
     monkeypatch.setattr("sklearn_pate.runtime.blocks.BLOCK_SIZE", 1000)
     X, y, rows = wide()
@@ -927,6 +936,7 @@ def test_class_sums_votes_beyond_64_bits_are_exact(n_classes, n_blocks, most, mo
     assert (noisy == np.array([[float(number) * step for number in row] for row in table])).all()
 
 
+@pytest.mark.slow
 def test_wide_integers_change_no_fit(monkeypatch):
     X, y, rows = wide(500, 6)
     fits = []

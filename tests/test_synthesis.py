@@ -623,6 +623,7 @@ def fitted():
     return X, y, clf.fit(X, y)
 
 
+@pytest.mark.slow
 def test_records_vote_in_addition_to_histograms(fitted):
     X, y, clf = fitted
     assert "ReleasedHistograms" in repr(clf.table_)
@@ -635,6 +636,7 @@ def test_records_vote_in_addition_to_histograms(fitted):
     np.testing.assert_array_equal(loaded.table_.class_proba(X[:50]), clf.table_.class_proba(X[:50]))
 
 
+@pytest.mark.slow
 def test_fit_votes_and_fit_student_work_with_histograms(fitted):
     X, y, clf = fitted
     other = clone(clf)

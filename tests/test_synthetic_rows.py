@@ -47,6 +47,7 @@ def drawing():
 # --- given as X_public ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 0.3])
 def test_synthetic_rows_of_another_fit_cost_nothing(drawing, epsilon):
     rows = pickle.loads(pickle.dumps(drawing)).X_synthetic_
@@ -60,6 +61,7 @@ def test_synthetic_rows_of_another_fit_cost_nothing(drawing, epsilon):
     assert clf.aggregator_.scale == pytest.approx(2 / epsilon)  # all of epsilon is for votes
 
 
+@pytest.mark.slow
 def test_synthetic_rows_of_another_fit_carry_no_statistics():
     rows = pate(
         synthesizer=ClassSumsSynthesizer((-4, 4), missing=[], n_rows=200, epsilon_fraction=0.25),
@@ -91,6 +93,7 @@ class Fixed(MarginalSynthesizer):
         return PUBLIC.copy()
 
 
+@pytest.mark.slow
 def test_statement_does_not_depend_on_earlier_fits():
     def statement(**params):
         count_fits_from_one()
@@ -113,6 +116,7 @@ def of_pure_fits(tmp_path):
     return PrivacyLedger(tmp_path / "fits.sqlite", epsilon=9.0, composition="pure")
 
 
+@pytest.mark.slow
 def test_ledger_adds_the_rows_of_an_earlier_fit(of_pure_fits):
     clf = pate(synthesizer=DRAWS, ledger=of_pure_fits).fit(X, Y)
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
@@ -185,6 +189,7 @@ def gaussian_delta(epsilon, mu):
     return norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["neighbors", "teachers"])
 def test_fit_votes_with_the_parameters_of_poll_has_its_plan(method):
     clf = pate(synthesizer=SUMS, method=method, on_bad_plan="warn")

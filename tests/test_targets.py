@@ -56,6 +56,7 @@ FINITE = some.floats(allow_nan=False, allow_infinity=False)
 N_LEVELS = some.integers(2, 12)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(some.lists(FINITE, min_size=1, max_size=5), N_LEVELS)
 @example([-1e308, 1e308], 3)

@@ -102,6 +102,7 @@ def test_warm_start_pays_for_published_steps_once(point, tmp_path, monkeypatch):
     assert clf._prefix is None
 
 
+@pytest.mark.slow
 def test_warm_start_continues_after_many_interruptions(tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger")
     clf = model(ledger=ledger)
@@ -257,6 +258,7 @@ class Spy:
         return "the first" if entry is None else entry
 
 
+@pytest.mark.slow
 def test_warm_start_steps_share_an_entry_of_a_custom_ledger(monkeypatch):
     ledger = Spy()
     clf = model(ledger=ledger)
@@ -275,6 +277,7 @@ def test_warm_start_steps_share_an_entry_of_a_custom_ledger(monkeypatch):
 # --- what starts anew -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_warm_start_continues_after_pickle_and_not_after_clone(monkeypatch):
     clf = model()
     stop(clf, monkeypatch, synthesizers, "gather_sums")
@@ -287,6 +290,7 @@ def test_warm_start_continues_after_pickle_and_not_after_clone(monkeypatch):
         assert (new.table_.prior.centre.mean != mean).all()
 
 
+@pytest.mark.slow
 def test_warm_start_does_not_continue_custom_synthesizers_and_noise(monkeypatch):
     class Noise(LaplaceMechanism):
         pass
@@ -309,6 +313,7 @@ def test_warm_start_does_not_continue_custom_synthesizers_and_noise(monkeypatch)
     assert not hasattr(clf, "_prefix")
 
 
+@pytest.mark.slow
 def test_warm_start_after_a_complete_fit_starts_anew():
     for make in (classifier, regressor):
         clf = make(
@@ -339,6 +344,7 @@ def test_warm_start_after_labels_were_paid_for_starts_anew(tmp_path, monkeypatch
     assert clf.X_synthetic_ is not rows and len(ledger.costs) == 2
 
 
+@pytest.mark.slow
 def test_warm_start_after_a_private_test_starts_anew(tmp_path, monkeypatch):
     ledger = Watched(tmp_path / "ledger", delta=1e-4, reserved_delta=5e-5)
     params = teachers() | {"n_teachers": 100, "n_queries": 40, "aggregator": GNMax(4.0)}
@@ -353,6 +359,7 @@ def test_warm_start_after_a_private_test_starts_anew(tmp_path, monkeypatch):
 # --- polls, searches, seeds -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_warm_start_pays_for_polled_rows_once(tmp_path):
     ledger = Watched(tmp_path / "ledger")
     clf = model(ledger=ledger)

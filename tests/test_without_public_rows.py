@@ -184,6 +184,7 @@ def test_pure_steps_and_gaussian_noise_are_composed_exactly():
     assert pure.plus(Cost(DEFAULT_ORDERS * 0.01, math.inf, math.inf)).epsilon(1e-5)[1] == "renyi"
 
 
+@pytest.mark.slow
 def test_filter_budget_is_reduced_by_the_rows():
     confident = ConfidentGNMax(40, sigma1=30.0, sigma2=20.0)
     noise = GaussianMechanism(noise="continuous")
@@ -207,6 +208,7 @@ def test_plan_with_fixed_noise_has_fewer_queries_after_the_rows():
     assert plan.epsilon <= 3.0 < rows.plus(labels(n_queries + 1)).epsilon(1e-5)[0]
 
 
+@pytest.mark.slow
 def test_search_pays_for_the_rows_in_addition_to_its_trials():
     grid = {"method__n_cells": [8, 40]}
     scored = {"X_val": ARRAY[:50].copy(), "y_val": Y[:50]}
@@ -218,6 +220,7 @@ def test_search_pays_for_the_rows_in_addition_to_its_trials():
     assert costs[1] - costs[0] > 2.0  # alone, the rows cost 6 / scale: 0.006 and 3
 
 
+@pytest.mark.slow
 def test_ptr_epsilon_is_reduced_by_the_rows():
     given = {"aggregator": GNMax(15.0), "n_queries": 150, "accounting": "ptr", "n_teachers": 150}
     clf = teachers(marginals(noise=LaplaceMechanism()), **given)
@@ -256,6 +259,7 @@ def test_ledger_refuses_random_state(ledger):
     assert ledger.epsilon_spent == 0
 
 
+@pytest.mark.slow
 def test_search_samples_rows_once_from_training_records(
     draws, sources, monkeypatch, few_units_are_scored
 ):
@@ -383,6 +387,7 @@ class Own(Synthesizer):
         return self.dry_run_rows(self.n_rows, rng)
 
 
+@pytest.mark.slow
 def test_custom_synthesizer_is_paid_for_and_used():
     clf = by_records(Own(), epsilon=6.0, random_state=0).fit(X, Y)
     assert clf.privacy_spent_.epsilon == pytest.approx(6.0)
@@ -404,6 +409,7 @@ class Talks(Own):
         return super().declare(X, target)
 
 
+@pytest.mark.slow
 def test_custom_synthesizer_declare_shows_no_rows(capfd):
     with pytest.raises(ValueError, match="declare of Talks failed with ValueError, whose text is"):
         by_records(Talks(fails=True), epsilon=6.0, random_state=0).fit(X, Y)

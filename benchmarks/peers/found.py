@@ -84,27 +84,26 @@ def verdicts(frame, metric, *, public, peers=None):
     peers = frame if peers is None else peers
     peers = peers[peers.model.isin(other_models(public=public))].dropna(subset=metric)
     by_seed = peers.pivot_table(metric, ["table", "epsilon", "model"], "seed")
-    measured = set(by_seed.index.droplevel("model"))
+    cells = dict(list(by_seed.groupby(level=["table", "epsilon"])))
     lines = []
-    for (table, epsilon), cell in frame[frame.model == OURS[public]].groupby(
-        ["table", "epsilon"], sort=False
-    ):
-        there = by_seed.loc[table, epsilon] if (table, epsilon) in measured else by_seed[:0]
+    for place, cell in frame[frame.model == OURS[public]].groupby(["table", "epsilon"], sort=False):
+        there = cells.get(place, by_seed[:0])
         full = there[there.notna().sum(axis=1) == len(cell)]
         if full.empty:
             continue
+        (table, epsilon), ours = place, pd.Series(cell[metric].array, cell.seed.array)
         means = full.mean(axis=1)
-        best = means.idxmax()
-        theirs = full.loc[best]
-        differences = cell.set_index("seed")[metric] - theirs
+        best = means.argmax()
+        theirs = full.iloc[best]
+        differences = ours - theirs
         width = half_width(differences)
         lines.append(
             {
                 "table": table,
                 "epsilon": epsilon,
-                "ours": cell[metric].mean(),
-                "best": best,
-                "theirs": means[best],
+                "ours": ours.mean(),
+                "best": full.index[best][-1],
+                "theirs": means.iloc[best],
                 "difference": differences.mean(),
                 "half width": width,
                 "is lost": not differences.mean() + width >= 0,

@@ -1,5 +1,7 @@
 """What is reported of a fit, and how two of them compare."""
 
+import functools
+
 import numpy as np
 from scipy import stats
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
@@ -49,4 +51,9 @@ def half_width(differences):
     if len(differences) < 2:
         return float("inf")
     error = differences.std(ddof=1) / np.sqrt(len(differences))
-    return float(stats.t.ppf(0.975, len(differences) - 1) * error)
+    return float(_quantile(len(differences) - 1) * error)
+
+
+@functools.cache
+def _quantile(n_free):
+    return stats.t.ppf(0.975, n_free)

@@ -6,7 +6,7 @@ Transformers of the user and encoders of this library are applied in the same wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, product
+from itertools import product
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +183,9 @@ def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray)
         else:
             by_itself = _alone(fitted, some)
             together, _ = _together(fitted, some)
-            if not (_are_like_wide(by_itself) and treats_rows_alone(fitted, some, by_itself)):
+            if not (
+                _are_like_wide(by_itself) and treats_rows_alone(fitted, some, by_itself, together)
+            ):
                 raise ValueError(
                     "the transformer's numbers for a row depend on the other rows of the batch, so "
                     "one record could change the votes of others; use a transformer that encodes "
@@ -194,7 +196,9 @@ def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray)
     return float(difference / max(np.sqrt((public**2).sum(axis=1).mean()), 1e-300))
 
 
-def treats_rows_alone(fitted: Estimator, some: Rows, by_itself: list[np.ndarray]) -> bool:
+def treats_rows_alone(
+    fitted: Estimator, some: Rows, by_itself: list[np.ndarray], together: np.ndarray | None
+) -> bool:
     """Return whether rows are encoded equally alone and together with odd rows.
 
     Parameters
@@ -205,12 +209,15 @@ def treats_rows_alone(fitted: Estimator, some: Rows, by_itself: list[np.ndarray]
         Public rows.
     by_itself : list of n_some ndarrays of shape (1, n_columns)
         The same rows, each transformed by itself.
+    together : ndarray of shape (n_some, n_columns) or None
+        The same rows, all transformed together; None if that failed.
     """
     low, middle, high = np.nanpercentile(np.vstack(by_itself), [25, 50, 75], axis=0)
     typical = np.nan_to_num(middle), np.nan_to_num(high - low)  # medians, interquartile ranges
     few = _safe_indexing(some, np.arange(_num_samples(some))[_WITH_ODD])
-    batches = chain([some], _with_odd_rows(few))
-    return all(_is_row_by_row(fitted, batch, *typical) for batch in batches)
+    return _agree(by_itself, together, *typical) and all(
+        _is_row_by_row(fitted, batch, *typical) for batch in _with_odd_rows(few)
+    )
 
 
 def _alone(fitted: Estimator, batch: Rows) -> list[Any]:
@@ -240,7 +247,16 @@ def _is_row_by_row(fitted: Estimator, batch: Rows, middle: np.ndarray, width: np
     together, failed = _together(fitted, batch)
     if failed is not None:
         return True  # private rows of such a batch are transformed in smaller batches
-    by_itself = _alone(fitted, batch)
+    return _agree(_alone(fitted, batch), together, middle, width)
+
+
+def _agree(
+    by_itself: list[Any],
+    together: Any,
+    middle: np.ndarray,
+    width: np.ndarray,
+) -> bool:
+    """Return whether rows have the same numbers alone and together, except for rounding."""
     if not _are_like_wide([together, *by_itself]):
         return False
     alone = np.vstack(by_itself)

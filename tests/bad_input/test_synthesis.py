@@ -305,6 +305,7 @@ def test_x_and_y_in_swapped_places_are_reported(rows):
             clf.fit(LABELS, LABELS[:, None], **public)
 
 
+@pytest.mark.slow
 def test_classes_error_within_ensembles_gives_the_numbers():
     def within(classes):
         return VotingClassifier([("private", records(classes=classes))])
@@ -365,6 +366,7 @@ def noise_exceeds_signal(n_records=400, n_columns=30, *, aggregator=None, method
     return found[0] if found else None
 
 
+@pytest.mark.slow
 def test_noise_warning_of_synthetic_rows_names_remedies_that_work():
     text = noise_exceeds_signal(400, 10)
     n_needed = int(re.search(r"about (\d+) are needed", text)[1])
@@ -387,6 +389,7 @@ def test_noise_warning_of_synthetic_rows_counts_bins_of_a_class():
         )
 
 
+@pytest.mark.slow
 def test_noise_warning_of_synthetic_rows_hides_private_n_records():
     private = {"method": ReverseNeighbors(relation="add_or_remove_one")}
     texts = [noise_exceeds_signal(n, 30, n_rows=500, **private) for n in (300, 2000)]
