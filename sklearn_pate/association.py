@@ -272,9 +272,10 @@ def _p_value(
     Parameters
     ----------
     away : ndarray of shape (n_places, n_contrasts)
-        Independent numbers, which have mean zero if there is no relation.
+        Numbers that have mean zero if there is no relation. They are independent before the
+        subtraction described in `weight`.
     variance : ndarray of shape (n_places, n_contrasts)
-        Variance of each number.
+        Variance of each number before that subtraction.
     kernels : iterable of ndarray of shape (n_places, n_places) or (n_places,)
         Covariance matrices that a relation would add, up to a factor. A 1-D array is the diagonal
         of a diagonal matrix.

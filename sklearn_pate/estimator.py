@@ -503,10 +503,13 @@ class PATEEstimator(CheckedEstimator):
             if not self._form.library or hasattr(X, "columns"):
                 raise
             rows = "model.X_synthetic_" if hasattr(self, "X_synthetic_") else "X_public"
+            code = f"X = pd.DataFrame(X, columns={rows}.columns).astype({rows}.dtypes)"
+            if self._form.library == "polars":
+                code = f'X = pl.DataFrame(X.tolist(), schema={rows}.schema, orient="row")'
             raise ValueError(
-                f"this estimator was fitted on a DataFrame: pass a DataFrame; got "
+                "this estimator was fitted on a DataFrame, so it requires a DataFrame; got "
                 f"{type(X).__name__}, which lacks the dtypes of the columns. To convert it:\n"
-                f"    X = pd.DataFrame(X, columns={rows}.columns).astype({rows}.dtypes)"
+                f"    {code}"
             ) from error
 
     @property

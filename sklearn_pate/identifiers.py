@@ -99,7 +99,10 @@ def normalize_names(names: Iterable[Any]) -> list[str]:
     is_sequence = hasattr(names, "__iter__") and not isinstance(names, str | bytes | Set | Mapping)
     normalized = normalize_identifiers(list(names), "names").tolist() if is_sequence else []
     if not normalized or len(set(normalized)) < len(normalized):
-        raise ValueError(f"names must be a sequence of distinct names, at least 1; got {names!r}")
+        raise ValueError(
+            "names must be a non-empty sequence of names that differ after normalization to text; "
+            f"got {names!r}"
+        )
     return normalized
 
 

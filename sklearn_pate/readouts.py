@@ -160,7 +160,7 @@ class StackedTable:
 
     @property
     def p_value(self) -> float:
-        """P-value of both releases, if classes do not depend on rows."""
+        """Combined p-value of both releases; under the null, classes do not depend on rows."""
         return combined([self.table.p_value, self.prior.p_value])
 
     def __repr__(self) -> str:

@@ -69,8 +69,8 @@ _OWN_WEIGHT = 0.9
 
 #: Remedy if a classifier does not use the weights that soft labels require.
 _WEIGHTS_NEEDED = (
-    "which soft labels require; put preprocessing outside: "
-    "make_pipeline(scaler, SoftLabelClassifier(classifier))"
+    "which soft labels require. Use a classifier that supports weights; if it is the last step of "
+    "a Pipeline, wrap this step alone: make_pipeline(scaler, SoftLabelClassifier(classifier))"
 )
 
 _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
@@ -151,7 +151,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
             )
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
-                f"the fit of {self.estimator!r} takes no sample_weight, {_WEIGHTS_NEEDED}"
+                f"fit of {self.estimator!r} does not accept sample_weight, {_WEIGHTS_NEEDED}"
             )
         rows, codes = np.nonzero(y)
         self.estimator_ = clone(self.estimator).fit(

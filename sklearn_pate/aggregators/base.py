@@ -422,7 +422,11 @@ class SoftAggregator(Mechanism):
 
 
 def _keep_together(cls: type, base: type, stated: str, sampled: Sequence[str]) -> None:
-    """Use the samplers of `base` if `stated` is defined in a more derived class than a sampler."""
+    """Replace each sampler of `cls` that is older than the method `stated` by that of `base`.
+
+    A sampler is older if a less derived class defines it. In the opposite case, TypeError is
+    raised.
+    """
     check_stated(cls, stated, sampled)
     for name in sampled:
         if age_of(cls, stated) < age_of(cls, name):

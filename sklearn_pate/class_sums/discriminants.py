@@ -221,7 +221,10 @@ def _denoised(sums: Sums, n: float) -> tuple[np.ndarray, float, float]:
 
 
 def _mean(sums: Sums, n: float, moment: np.ndarray, rest: float) -> tuple[np.ndarray, float]:
-    """Return the mean of all rows, shrunk to 0 by its noise, and the variance of its noise."""
+    """Return the mean of all rows, shrunk towards 0 according to its noise, and that variance.
+
+    The second result is the variance of the noise on each entry of the mean.
+    """
     noise = (sums.sd / WITHOUT_PUBLIC_ROWS.total / n) ** 2
     values, vectors = np.linalg.eigh(moment)
     values = np.maximum(values, 0.3 * rest)

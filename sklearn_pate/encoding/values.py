@@ -49,7 +49,7 @@ class Cells(NamedTuple):
         return np.isnan(self.numbers) & ~self.are_texts
 
     def all_texts(self) -> np.ndarray:
-        """Return each cell as text, including numbers, (n_rows,), and None for gaps."""
+        """Return the text of each cell, also of numbers, or None for a gap; shape (n_rows,)."""
         texts = np.full(len(self.numbers), None, dtype=object)
         for k in np.flatnonzero(~np.isnan(self.numbers)):
             texts[k] = text_of_number(self.numbers[k])
@@ -129,7 +129,8 @@ def _of_categories(values: pd.Series) -> Cells:
 class _Reader:
     """Converter of values to numbers or texts, with a cache for values of type str.
 
-    Values of other types are not cached, because they may be equal to different values.
+    Values of other types are not cached, because values that are read differently can be equal as
+    keys of a dict, such as 1 and True.
     """
 
     def __init__(self) -> None:

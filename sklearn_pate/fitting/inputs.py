@@ -424,7 +424,7 @@ def _first_choice(
 def _cloned(estimator: Estimator) -> Estimator:
     """Clone an estimator; refuse a parameter that cannot be copied.
 
-    Checks change the clone instead of the fitted estimator, which a failed refit leaves unchanged.
+    Checks change only the clone, so a failed refit leaves the fitted estimator unchanged.
     """
     with contextlib.suppress(Exception):
         return clone(estimator)
@@ -456,7 +456,7 @@ def _check_sites(estimator: Estimator, X_public: Rows, **not_given: Any) -> None
         if is_so:
             raise ValueError(
                 f"{what} when X is Sites, because teachers load the records of their sites: change "
-                "this, or give X, y, partition='predefined' and groups=, the site of each record"
+                "this, or give X, y, partition='predefined' and groups, the site of each record"
             )
 
 
@@ -582,9 +582,9 @@ def _check_default_rows(X_public: Rows) -> None:
 def _check_unit(estimator: Estimator, neighbors: Neighbors) -> None:
     if estimator.unit == "group" and neighbors.unit != "group":
         raise ValueError(
-            f"unit='group', but these votes protect one {neighbors.unit}; in fit or poll, give "
-            "groups=, one identifier per record. Searches drop groups unless metadata routing is "
-            "on. Pass groups to cross_validate in params, not as its parameter groups"
+            f"unit='group', but these votes protect one {neighbors.unit}; pass the argument groups "
+            "to fit or poll: one identifier per record. Searches drop groups unless metadata "
+            "routing is on. Pass groups to cross_validate in params, not as its parameter groups"
         )
 
 
@@ -616,8 +616,8 @@ def check_labelled_rows(X_public: Rows, n_labelled: int, digest: str) -> None:
     """
     if _num_samples(X_public) != n_labelled:
         raise ValueError(
-            f"X_public has {_num_samples(X_public)} rows, and labels were released for the "
-            f"{n_labelled} rows given to fit; pass the same rows in that order"
+            f"X_public has {_num_samples(X_public)} rows, but labels were released for the "
+            f"{n_labelled} rows given to fit; pass those rows again, in the same order"
         )
     if rows_digest(X_public) != digest:
         warn(

@@ -60,7 +60,8 @@ _ADDED_NOISE = 0.5
 class ReleasedTable:
     """Published noisy table of votes, and the class probabilities computed from it.
 
-    It is the attribute `table_` of a fitted `PATEClassifier` if records vote in cells.
+    It is the attribute `table_` of a fitted `PATEClassifier` or `PATERegressor` if records vote in
+    cells.
 
     Attributes
     ----------
@@ -71,7 +72,8 @@ class ReleasedTable:
     transformer : transformer
         Transformer that was fitted on public rows.
     smoothing : dict
-        The other arguments of `smooth`: public numbers, and the target.
+        Arguments of `smooth` other than the counts and the centers: `total`, `noise_std`,
+        `smoothing` and `target`. All of them are public.
     n_neighbors : int
         Number of cells in which each record votes.
 

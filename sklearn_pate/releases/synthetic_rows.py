@@ -320,7 +320,8 @@ def units_of(private: PrivateData, neighbors: Neighbors) -> np.ndarray | None:
         return normalize_identifiers(private.X.index, "the index of X") if are_identified else None
     if private.groups is None:
         raise ValueError(
-            f"this fit protects groups of records ({neighbors.relation}), but groups= is None: "
-            "for a synthesizer or your own releases, give groups=, one identifier per record"
+            f"this fit protects groups of records ({neighbors.relation}), but groups is None: "
+            "a synthesizer, or a release of your own, requires the argument groups, one identifier "
+            "per record"
         )
     return normalize_groups(private.groups, private.n_records)

@@ -109,7 +109,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
 
     @abstractmethod
     def declare(self, X: Rows, target: Target | None) -> Self:
-        """Check parameters against the public form of the private table, and set the schema.
+        """Check parameters against the columns of the private table, and set the declared schema.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         Returns
         -------
         Synthesizer
-            Itself, with `schema_`.
+            Itself, with `schema_` unless part of the schema is estimated; `draw` then sets it.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
-        """Return a warning if the noise exceeds the signal; by default, return None.
+        """Return a warning if records are too few for the noise; by default, return None.
 
         It is called after the noise is set.
 
@@ -668,7 +668,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
         return Event(self._mechanism(), neighbors.counts(self.n_tables))
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
-        """Return a warning if the noise exceeds the histograms; see `Synthesizer.forecast`."""
+        """Return a warning if records are too few for the noise; see `Synthesizer.forecast`."""
         self._check_declared()
         n_bins = [column.n_bins for column in self.schema_.columns]
         noise_std = self._mechanism().noise_std
@@ -678,7 +678,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
         n_expected, of_whom = int(self.n_rows), "rows to draw, the assumed number of records"
         if n_records is not None:
             n_expected, of_whom = n_records, "private records"
-        what = "columns of the synthetic rows"
+        what = "histograms of the columns"
         fewer = " or fewer columns, lower n_bins"
         return noise_exceeds(what, n_expected, noise / _MOST_NOISE, of_whom, fewer=fewer)
 
@@ -1174,7 +1174,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return checked_scale(self, "noise_multiplier") / math.sqrt(rest)
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
-        """Return a warning if the noise exceeds the sums; see `Synthesizer.forecast`."""
+        """Return a warning if records are too few for the noise; see `Synthesizer.forecast`."""
         if n_records is None:
             return None
         n_needed = LEAST_SIGNAL * self._noise(n_classes)
@@ -1188,7 +1188,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return () if text is None else (text,)
 
     def _noise(self, n_classes: int) -> float:
-        """Return the L2 norm of the noise on the sums of a class."""
+        """Return the root mean square of the L2 norm of the noise on the sums of a class."""
         return self._noise_sizes(n_classes)[1] * math.sqrt(self.n_encoded)
 
     def describe(self, *, n_records: int | None, n_classes: int) -> str | None:
