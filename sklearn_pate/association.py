@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, null_space
 from scipy.stats import chi2, norm
 
-#: Significance level: without a relation, about this fraction of fits, or a smaller one, has a
-#: smaller p-value.
+#: Significance level: without a relation, at most about this fraction of fits has a smaller
+#: p-value.
 LEVEL = 0.05
 
 #: Inverse squared widths of the Gaussian kernels, for squared distances with a median of 1.

@@ -379,7 +379,7 @@ def fetch_diabetes130(
 
 
 def _read_idx(path: Path, n_dims: int) -> np.ndarray:
-    """Read an array of unsigned bytes: four magic bytes, big-endian uint32 sizes, and values."""
+    """Read an IDX file: four magic bytes, big-endian uint32 sizes, and values of one byte."""
     with _naming_source(path):
         raw = path.read_bytes()
         if path.suffix == ".gz":

@@ -154,9 +154,9 @@ class PATEEstimator(CheckedEstimator):
             ``partition="predefined"``, the name of its teacher.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the records, which are passed to teachers with a `sample_weight` parameter of
-            `fit`. Where records vote, or a synthesizer counts them, the weights of the records in
-            the counts; they must be in [0, 1].
-            Each weight must depend on its own record alone, or the guarantee does not hold.
+            `fit`. Where records vote, or a synthesizer counts them, they are the weights of the
+            records in the counts, and must be in [0, 1]. Each weight must depend on its own record
+            alone, or the guarantee does not hold.
 
         Returns
         -------

@@ -107,7 +107,7 @@ def normalize_names(names: Iterable[Any]) -> list[str]:
 
 
 def normalize_groups(groups: Any, n_records: int) -> np.ndarray:
-    """Return the normalized group of each record; raise unless each record has one."""
+    """Return the normalized group of each record; raise a ValueError unless each has one."""
     # Sets have no order, so records would get the groups of other records
     is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
     shape = getattr(groups, "shape", (len(groups),) if is_sequence else ())

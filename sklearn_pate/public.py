@@ -310,7 +310,7 @@ def plain(column: pd.Series) -> np.ndarray:
 
 
 def are_all_equal(X_public: Rows) -> bool:
-    """Return whether all public rows hold the same values."""
+    """Return whether there are at least two public rows, all with the same values."""
     n_rows = _num_samples(X_public)
     few = _safe_indexing(X_public, list(range(min(n_rows, 50))))  # first, because this is fast
     return n_rows > 1 and all(np.unique(value_hashes(X)).size == 1 for X in (few, X_public))
@@ -358,9 +358,9 @@ def useless_columns(X_public: Rows) -> list[str]:
     Parameters
     ----------
     X_public : array-like with n_public rows
-        Public rows. Only DataFrames, and arrays of integers, texts or objects, are checked.
-        Distinct floats are not identifiers. Constants in arrays are not reported, because they are
-        common, for example in images.
+        Public rows. Only DataFrames, and 2-D arrays of integers, texts or objects, with at least 30
+        rows are checked. Distinct floats are not identifiers. Constants in arrays are not reported,
+        because they are common, for example in images.
 
     Returns
     -------

@@ -36,7 +36,7 @@ class ReleasedProba(ABC):
 
     @abstractmethod
     def class_proba(self, X: Rows) -> np.ndarray:
-        """Return the class probabilities of rows, (n_samples, n_classes), each by itself."""
+        """Return the class probabilities of rows, (n_samples, n_classes), each row by itself."""
 
     def default_student(self) -> SumsClassifier:
         """Return a classifier that predicts only from the released sums."""
@@ -234,7 +234,7 @@ class StackedTable:
 def _mixed(
     by_prior: np.ndarray, by_cells: np.ndarray, overall: np.ndarray, powers: tuple[float, float]
 ) -> np.ndarray:
-    """Multiply overall class probabilities by powers of both ratios to them, with sum 1."""
+    """Return the class probabilities of a `StackedTable` with these powers; rows sum to 1."""
     overall = np.maximum(overall, smoothing.MIN_PROBA)
     class_proba = overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]
     return smoothing.floored(class_proba / class_proba.sum(axis=1, keepdims=True))

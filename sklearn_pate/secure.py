@@ -156,7 +156,7 @@ def _shape(size: Any, *params: Any) -> Any:
 
 
 def exact_type(most: int) -> type:
-    """Return a dtype in which sums of integers up to `most` are exact."""
+    """Return a dtype that holds integer sums of up to `most`, in absolute value, exactly."""
     return np.int64 if most <= _MOST_IN_64_BITS else object
 
 

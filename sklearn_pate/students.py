@@ -136,7 +136,8 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
         Raises
         ------
         ValueError
-            If the rows of soft labels are not distributions, or `estimator` takes no weights.
+            If the rows of soft labels are not distributions, or if `estimator` does not accept
+            `sample_weight`.
         """
         y = as_array("y", y)
         if y.ndim == 1:
@@ -241,8 +242,8 @@ def _teach(
 ) -> Estimator:
     """Fit a student on the kind of labels that it accepts.
 
-    These are, in this order: all rows with labels of some, soft labels, class probabilities as
-    weights of rows (if `by_weights`), or labels.
+    It is the first that applies: all rows, of which some have labels; soft labels; class
+    probabilities as weights of rows (if `by_weights`); labels alone.
     """
     has_class_proba = released.table is not None  # then they are the soft labels
     soft_labels = released.soft_labels

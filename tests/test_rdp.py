@@ -201,8 +201,6 @@ def gdp_delta(epsilon, mu):
         return mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.floats(1e-3, 30), st.sampled_from([1e-2, 1e-5, 1e-9]))
 @pytest.mark.parametrize("delta", [1e-5, 1e-3, 0.01, 0.1])
 def test_conversion_penalty_is_negative_above_an_order_that_delta_sets(delta):
     order = 1 / (math.e * delta) + 1 / 2
@@ -211,6 +209,8 @@ def test_conversion_penalty_is_negative_above_an_order_that_delta_sets(delta):
     assert (conversion_penalty(delta, [1.01, order, 1e9], "classic") > 0).all()
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.floats(1e-3, 30), st.sampled_from([1e-2, 1e-5, 1e-9]))
 def test_gdp_to_epsilon_returns_the_least_epsilon(mu, delta):
     epsilon = rdp.gdp_to_epsilon(mu, delta)
     assert gdp_delta(epsilon, mu) <= delta  # rounded up to the last digit

@@ -514,8 +514,8 @@ def plan_table(
     Raises
     ------
     BudgetExceededError
-        If the noise is set and costs more than the cap, if the prior cost leaves nothing of the
-        cap, or if no valid noise has a cost within the cap.
+        If the noise is set and costs more than the cap, if the prior cost is at least the cap, or
+        if no valid noise has a cost within the cap.
     TypeError
         If `cost` of the mechanism does not return an `rdp.Cost`.
     ValueError
@@ -604,8 +604,8 @@ def calibrated(
     spent = rest.pure if is_pure else rest.epsilon(delta)[0]
     if spent >= epsilon:
         raise BudgetExceededError(
-            f"synthetic rows and extra releases cost epsilon={spent:.4g}, which leaves nothing of "
-            f"the cap epsilon={epsilon:g} for labels. Raise epsilon"
+            f"synthetic rows and extra releases cost epsilon={spent:.4g}, so the cap "
+            f"epsilon={epsilon:g} leaves no epsilon for labels. Raise epsilon"
         )
 
     def cost_at(scale: float, orders: np.ndarray = DEFAULT_ORDERS) -> Cost:

@@ -409,7 +409,7 @@ class SoftAggregator(Mechanism):
     def aggregate(
         self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
     ) -> np.ndarray:
-        """Draw the most probable class of each query's soft label."""
+        """Draw soft labels, and return the most probable class of each."""
         return self.release(votes, student_proba, random_state).labels
 
     def release(

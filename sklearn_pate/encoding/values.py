@@ -60,7 +60,7 @@ class Cells(NamedTuple):
 
 
 def text_of_number(number: float) -> str:
-    """Return the shortest text of a float, without a decimal point if it is whole."""
+    """Return the shortest text of a float, without a point if it is whole and below 1e15."""
     is_short = abs(number) < 1e15 and number == int(number)
     return str(int(number)) if is_short else repr(float(number))
 

@@ -67,11 +67,12 @@ def check_data(
     X, y, sample_weight, groups
         As given to `fit`.
     X_public : array-like with n_public rows or None
-        All public rows; None omits the comparison, if the dtypes of synthetic rows are not known.
+        All public rows. None if the dtypes of synthetic rows are not known yet; the tables are then
+        not compared.
     counts_records : bool
         Whether records vote, or a synthesizer counts them. Weights must then be in [0, 1].
     has_others : bool, default=False
-        Whether records may have labels other than the classes, which were found.
+        Whether the classes were found by a noisy release, so that records may have other labels.
 
     Returns
     -------
@@ -181,9 +182,10 @@ def given_rows(X_public: Rows) -> Rows:
 
 
 def like_array(X: Rows, X_public: Rows) -> Rows:
-    """Convert a public DataFrame to an array if the private rows are an array of the same dtype.
+    """Convert a public DataFrame to an array if the private rows are a similar array.
 
-    Otherwise, return the public rows unchanged. The conversion is for meta-estimators such as
+    The array must have the same dtype and number of columns as the converted rows. Otherwise, the
+    public rows are returned unchanged. The conversion is for meta-estimators such as
     `BaggingClassifier`, which convert private DataFrames to arrays but not public ones.
     """
     if not isinstance(X, np.ndarray) or X.ndim != 2 or not hasattr(X_public, "columns"):
@@ -258,7 +260,7 @@ def check_forms(X: Rows, X_public: Rows) -> None:
 
 
 def check_dtypes(X: Rows, X_public: Rows) -> None:
-    """Refuse private data whose dtypes differ from the dtypes of the public rows.
+    """Refuse private rows whose columns or dtypes differ from those of the public rows.
 
     Votes depend on the dtypes of columns, and one private record can change a dtype.
     """
@@ -320,7 +322,7 @@ def checked_targets(
 ) -> tuple[np.ndarray, Target, np.ndarray | None]:
     """Return private labels or numbers as codes, their target, and the weights.
 
-    With `has_others`, labels that are not among the classes have the code -1.
+    With `has_others`, labels that are not among the classes get the code -1.
     """
     target = estimator._declared_target()
     y = estimator.target_type.column(y)

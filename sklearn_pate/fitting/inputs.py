@@ -84,7 +84,7 @@ class Inputs:
     Attributes
     ----------
     estimator : PATEClassifier
-        Estimator with all other parameters.
+        Estimator with the parameters of the fit.
     X_public : array-like with n_public rows
         All public rows. Before synthetic rows are drawn, made-up rows replace them.
     target : targets.Target
@@ -313,7 +313,7 @@ def check_inputs(
     Parameters
     ----------
     estimator : PATEClassifier or PATERegressor
-        Estimator with a declared target, or that of the rest of a fit, see `targets.rest_of`.
+        Estimator of the fit or, after a search for the target, the copy from `targets.rest_of`.
     X, y, X_public, groups, sample_weight
         As in `fit`.
     search : TargetSearch or None, default=None
@@ -403,8 +403,8 @@ def _first_choice(
 ) -> tuple[MethodChoice, Method]:
     """Return the choice of a method before the data are checked, and the method.
 
-    With public rows, numbers of encoded rows may change the choice later. Without public rows, the
-    choice is final.
+    With public rows, counts of the encoded rows may change the choice later. Without public rows,
+    the choice is final.
     """
     if synthesizer is None:
         choice = methods.chosen(estimator, X)
@@ -479,7 +479,7 @@ def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tu
             synthesizers.check_no_public(X_public)
         X_public = synthesis.rows
     if X_public is None:
-        raise ValueError("X_public is missing: pass the rows that were voted on")
+        raise ValueError("X_public is missing: pass the rows that the votes are for")
     method = _method_of_votes(estimator, getattr(votes, "method", None), synthesis)
     method.release.check_votes(votes, method, is_given=estimator.method != "auto")
     _check_parts(estimator, method)

@@ -229,7 +229,7 @@ def calibrate(
     BadPlanError
         If the plan of a candidate has errors, and its `on_bad_plan` is "raise".
     ValueError
-        If candidates protect different changes of the data.
+        If the guarantees of the candidates cover different changes of the data.
     """
 
     def cost_of(plans: list[Plan]) -> Cost:

@@ -293,7 +293,7 @@ def hold_out(
     groups : array-like of shape (n_records,) or None
         Identifiers of groups.
     fraction : float
-        Part of the private data to hold out.
+        Fraction of the private data to hold out; its inverse is rounded to a whole number.
     seeds : list of numpy.random.SeedSequence
         Source of the split, and of the choice of the scored units.
     n_records : int

@@ -136,8 +136,8 @@ class Synthesis:
         is_all = synthesizer.epsilon_fraction == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
-                f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, which leaves nothing of "
-                f"the limit epsilon={epsilon:g} for votes. Use more noise, or raise epsilon"
+                f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, so the limit "
+                f"epsilon={epsilon:g} leaves no epsilon for votes. Use more noise, or raise epsilon"
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):

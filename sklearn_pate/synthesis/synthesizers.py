@@ -77,6 +77,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     or None for `rules.default_rows_fraction`), and `n_rows`, the number of rows to draw. The
     library calls `declare` on a clone first, then `with_scale`, `event` and `dry_run_rows`, then
     the steps, then `draw`, once.
+
     Parameters follow scikit-learn's conventions. The copies that `suited_to` and `with_scale`
     return must keep the attributes that `declare` sets: make them with `copy.copy`, because
     `sklearn.base.clone` drops these attributes.
@@ -487,7 +488,7 @@ class ReleasedHistograms:
         return float(min(1.0, n_counts * math.exp(-math.sqrt(2) * largest)))
 
     def class_proba(self, X: Rows) -> np.ndarray:
-        """Return the class probabilities of rows with the declared columns, each by itself.
+        """Return the class probabilities of rows with the declared columns, each row by itself.
 
         Columns are assumed to be independent given the class. A value without a bin is ignored.
 
@@ -1064,7 +1065,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return declared_columns(part, bounds, categories, missing, n_bins=int(self.n_bins))
 
     def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
-        """Set the fraction of the cost that the schema gets; see `Synthesizer.planned_for`."""
+        """Return a copy with the schema's fraction of the cost; see `Synthesizer.planned_for`."""
         if not self._places:
             return self
         mu = gdp_mu(1.0 if epsilon is None else epsilon, delta)
@@ -1208,7 +1209,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         )
 
     def _noise_sizes(self, n_classes: int) -> tuple[float, float, float]:
-        """Return the noise of the mean, of the sums by class and of the moment."""
+        """Return the noise standard deviations of the mean, the sums by class and the moment."""
         return noise_sizes(1 / self._multiplier_of_sums(), n_classes=n_classes)
 
     def gather(
