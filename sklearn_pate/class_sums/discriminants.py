@@ -114,8 +114,8 @@ def public_discriminants(
     Parameters
     ----------
     by_class : ndarray of shape (n_classes, n_columns)
-        Noisy sums of ``psi * (one_hot(y) - 1 / n_classes)``. Here `psi` is an encoded row, scaled to
-        length 1. Its last entry is the same in all rows.
+        Noisy sums of ``psi * (one_hot(y) - 1 / n_classes)``. Here `psi` is an encoded row, scaled
+        to length 1. Its last entry is the same in all rows.
     total : ndarray of shape (n_columns,)
         Noisy sums of `psi`.
     sds : (float, float)
