@@ -492,7 +492,7 @@ def test_plan_refuses_teachers_only_if_noise_exceeds_unanimous_votes():
     plan = pate(n_queries=300, epsilon=0.01).plan(X, Y, X_PUBLIC)
     (text,) = plan.errors
     assert "large for the votes" in text and plan.share_right(1.0) < 1 / 3 + 0.05
-    assert plan.advice == [text] and str(plan).count("large for the votes") == 1
+    assert plan.advice == [text] and str(plan).count("too large for") == 1
 
 
 @pytest.mark.slow
@@ -522,7 +522,7 @@ def test_fit_warnings_equal_plan_advice(params, beginnings):
 def test_poll_with_a_synthesizer_refuses_a_hopeless_plan(params):
     drawing = pate(synthesizer=MarginalSynthesizer((-9, 9), missing=[], n_rows=300), **params)
     for act in (drawing.poll, drawing.fit):
-        pytest.raises(BadPlanError, act, X, Y).match("cannot work: .*large for the votes")
+        pytest.raises(BadPlanError, act, X, Y).match("cannot work: .*noise.* the votes")
     assert not hasattr(drawing, "X_synthetic_")
 
 

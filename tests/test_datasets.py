@@ -185,7 +185,7 @@ def test_fetchers_without_files_name_the_folders(
         assert str(part) in str(error.value)
     assert calls == [(name, {"version": version, "data_home": first, "as_frame": True})]
     monkeypatch.delenv("SKLEARN_PATE_DATA")
-    pytest.raises(FileNotFoundError, fetch).match("in: no folder, because none was given")
+    pytest.raises(FileNotFoundError, fetch).match("Searched: no folder, because none was given")
 
 
 # ------------------------------------------------------------------------------ Adult

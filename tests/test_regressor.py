@@ -120,7 +120,7 @@ def test_group_changes_at_most_as_much_as_a_record():
 # --- an audit ------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*exceeds|.*explain")
+@pytest.mark.filterwarnings("ignore:too few records|.*explain")
 def test_audit_table_of_the_regressor_stays_below_its_claim(global_random_seed):
     """And catches votes that count three times; each bound fails once in a million."""
     mechanism = LaplaceMechanism(2.0, noise="continuous")
