@@ -63,7 +63,9 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         - "auto": teachers if `base_estimator` or a parameter that only teachers have is set
           (`n_teachers`, `partition`, `keep_teachers`, `timeout`, `n_queries`, `query_strategy`,
           `accounting`, an `Aggregator`, or `Sites` as X). Otherwise "neighbors" or "sums",
-          depending on public numbers: see `methods.choose_method`. `plan` contains the reason.
+          depending on public numbers and, for two classes, on how rare one is. Noisy counts of
+          declared classes are then released first, with 1 to 5 % of `epsilon`. See
+          `methods.choose_method`; `plan` contains the reason.
         - An object of a class in `methods`, or of your own subclass of `methods.VotingMethod`.
     n_teachers : int, default=None
         Number of teachers. More teachers allow more noise, but each learns from fewer records. If
@@ -137,8 +139,11 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         If `groups` is given, "random" and "hash" use a keyed hash of the group's identifier
         instead. This covers adding or removing one group, or changing its records.
     classes : array-like of shape (n_classes,), default=None
-        All labels that may occur, which are public knowledge. If None, they are read from the
-        private labels. The guarantee does not cover this step, and the fit warns about it.
+        All labels that may occur, which are public knowledge. If None, the classes are the labels
+        whose noisy counts exceed a threshold, which `plan` prints. `epsilon` covers this first
+        release, and records with other labels count nowhere. Boolean labels have two known classes.
+        The type of the labels (text, integers or booleans) is taken as public. With
+        ``epsilon=None``, classes are read from the private labels, with a warning.
     keep_teachers : bool, default=False
         Whether to keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None

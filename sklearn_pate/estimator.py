@@ -178,16 +178,9 @@ class PATEEstimator(CheckedEstimator):
             "sample_weight": sample_weight,
         }
         with keeping(self, self.ledger) as account:
-            known = targets.declared(self, X, y)
-            if known is not None:
-                with targets.taken_over(self, known):
-                    inputs = check_inputs(known, X, y, **given)
-                    run.fit(dataclasses.replace(inputs, fit_number=fit_number), account)
-                return self
-            search = targets.published(self, account, X, y, fit_number=fit_number, **given)
-            with targets.rest_of(self, search) as rest:
-                inputs = check_inputs(rest, X, y, **given, search=search)
-                run.fit(dataclasses.replace(inputs, fit_number=fit_number), account)
+            given["fit_number"] = fit_number
+            with targets.inputs_of_rest(self, account, X, y, **given) as inputs:
+                run.fit(inputs, account)
         return self
 
     @usual_floats

@@ -83,6 +83,15 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         """Return the most probable labels, (n_samples,)."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
+    def decision_function(self, X: Rows) -> np.ndarray:
+        """Return the log odds of the second of two classes, (n_samples,).
+
+        For more classes, return the log probability of each, (n_samples, n_classes).
+        """
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.predict_proba(X))
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+
     def to_sklearn(self) -> Pipeline:
         """Return a scikit-learn Pipeline with the same predictions and the same `classes_`."""
         check_is_fitted(self)

@@ -58,9 +58,10 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         `y`, clipped to `bounds`.
     method : {"auto", "neighbors", "sums", "teachers"} or Method, default="auto"
         As in `PATEClassifier`.
-    bounds : (float, float)
-        Required: the lowest and the highest number, which are public knowledge. Numbers outside
-        the bounds are silently clipped to them. The noise is proportional to the distance between
+    bounds : (float, float), default=None
+        The lowest and the highest number, which are public knowledge. If None, a first release
+        finds them, and `epsilon` covers it. Numbers outside the bounds are silently clipped to
+        them. The noise is proportional to the distance between
         the bounds, so narrow bounds give more accurate predictions.
     n_levels : int, default=2
         Number of levels, evenly spaced from one bound to the other. Two levels are best for means.

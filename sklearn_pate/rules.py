@@ -13,6 +13,7 @@ __all__ = [
     "default_n_teachers",
     "default_rows_fraction",
     "default_schema_fraction",
+    "default_share_fraction",
     "default_sums_fraction",
     "default_target_fraction",
     "fewest_queries",
@@ -212,8 +213,8 @@ def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float)
 def default_target_fraction(*, n_records: int | None, epsilon: float) -> float:
     """Return the default fraction of epsilon that finds the classes, or the bounds of numbers.
 
-    It is ``600 / (n_records * epsilon)``, from 0.01 to 0.25. Labels that are small whole numbers
-    are then found if they have about 3 % of the records, and others if they have about 6 %.
+    It is ``600 / (n_records * epsilon)``, from 0.01 to 0.25. The labels -1, 0, 1 and 2 are then
+    found if they have about 2 % of the records, and texts if they have about 6 %.
 
     Parameters
     ----------
@@ -235,3 +236,31 @@ def default_target_fraction(*, n_records: int | None, epsilon: float) -> float:
     if n_records is None:
         return 0.05
     return min(0.25, max(0.01, 600 / (n_records * epsilon)))
+
+
+def default_share_fraction(*, n_records: int | None, epsilon: float) -> float:
+    """Return the default fraction of epsilon for class counts, by which the method is chosen.
+
+    It is ``141 / (n_records * epsilon)``, from 0.01 to 0.05. The share of a class is then off by
+    about 0.02.
+
+    Parameters
+    ----------
+    n_records : int or None
+        Number of private records; None if it is private, which gives 0.05.
+    epsilon : float
+        Epsilon of the fit.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import default_share_fraction
+    >>> round(default_share_fraction(n_records=12_000, epsilon=1.0), 4)
+    0.0118
+    """
+    if n_records is None:
+        return 0.05
+    return min(0.05, max(0.01, 141 / (n_records * epsilon)))

@@ -633,7 +633,7 @@ NOISY = {"n_teachers": 5, "aggregator": GNMax(100.0), "n_queries": 50}
 HOPELESS = {
     "noise": (of_two(epsilon=0.01), CELLS[:100], OTHER_CELLS, "noise on the votes: there"),
     "three rows": (of_two(), CELLS, OTHER_CELLS[:3], "X_public has 3 rows"),
-    "equal rows": (of_two(), CELLS, EQUAL, "1 of them different"),
+    "equal rows": (of_two(), CELLS, EQUAL, "1 of them distinct"),
     "equal, teachers": (of_two(GaussianNB(), n_teachers=20), CELLS, EQUAL, ALL_EQUAL),
     "noise of teachers": (of_two(GaussianNB(), **NOISY), CELLS, OTHER_CELLS, "large for the votes"),
 }

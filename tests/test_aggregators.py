@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Generic, TypeVar
 
 import mpmath as mp
 import numpy as np
@@ -30,7 +31,7 @@ from sklearn_pate.aggregators import (
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.methods.sums import SumsMechanism
 from sklearn_pate.rdp import DiscreteGaussian, DiscreteLaplace, pure_rdp, worst_case_rdp
-from sklearn_pate.rdp.bounds import bounds_of, has_distribution
+from sklearn_pate.rdp.bounds import bounds_of, has_distribution, stating_class
 
 MANY = [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]
 CASES = [[83, 83, 84], [250, 0, 0], [40, 6, 4], [0, 1, 0], [5, 5, 5, 5, 5], [9] * 9 + [7, 0, 0]]
@@ -372,8 +373,36 @@ def test_bounds_are_lost_in_a_subclass_that_defines_anything(mechanism):
         assert states_nothing(bounds_of(altered)), name
         if name != "published_rdp" and has_distribution(altered):
             assert np.isinf(altered.published_rdp([[3, 1]], [2.0])).all(), name
-    renamed = type("Renamed", (kind,), {"__doc__": "The same."})(**mechanism.get_params())
-    assert not states_nothing(bounds_of(renamed))
+    for name in ("__init__", "__getattribute__", "__setattr__", "__sklearn_clone__"):
+        body = {name: getattr(kind, name, None)}  # may replace a sampler, or its noise
+        altered = type("Changed", (kind,), body)
+        assert stating_class(altered.__new__(altered)) is None, name
+    assert not states_nothing(bounds_of(renamed(kind)(**mechanism.get_params())))
+
+
+def renamed(kind):
+    """A subclass that only has another name, text and annotation."""
+
+    class Renamed(kind, Generic[TypeVar("T")]):
+        """The same."""
+
+        __slots__ = ()
+        sigma: float
+
+    assert Renamed.__annotations__  # Python 3.14 stores them in the class on access
+    return Renamed
+
+
+def test_bounds_do_not_cover_noise_that_a_special_method_changes():
+    class Less(aggregators.GNMax):
+        """The sampler gets a tenth of the noise that the parameter has."""
+
+        def __init__(self, sigma=40.0, noise="continuous"):
+            super().__init__(sigma, noise)
+            self.aggregate = aggregators.GNMax(sigma / 10).aggregate
+
+    assert np.isinf(rdp.worst_case_rdp(Less(), [2.0], n_classes=3)).all()
+    assert np.isinf(Less().published_rdp([[3, 1, 0]], [2.0])).all()
 
 
 class Unstable:

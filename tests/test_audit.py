@@ -1,6 +1,7 @@
 """The auditor: silent about what is private, loud about what is not."""
 
 import functools
+import inspect
 import itertools
 import math
 
@@ -403,6 +404,21 @@ def test_audit_estimator_errs_as_rarely_as_claimed(global_random_seed):
     data = IDS[:100], BITS[:100], None
     found = [audit_estimator(Response(1.0), *data, random_state=seed, **given) for seed in seeds]
     assert_seldom([f.epsilon > 1.0 for f in found], 0.2)
+
+
+def test_audit_estimator_annotates_attack_as_it_calls_it():
+    annotation = inspect.signature(audit_estimator).parameters["attack"].annotation
+    assert annotation.endswith("| Callable[[Any], ArrayLike]")
+    noted = []
+    noting = functools.partial(note_arguments, noted)
+    audit_estimator(Response(1.0), IDS[:100], BITS[:100], attack=noting, random_state=0)
+    assert noted == [1]
+
+
+def note_arguments(noted, *args):
+    """An attack that guesses nothing, and notes the number of its arguments."""
+    noted.append(len(args))
+    return np.zeros(30)
 
 
 def test_audit_estimator_with_n_guesses_counts_the_best_guesses():

@@ -117,7 +117,7 @@ def test_audit_table_counts_fractions_of_votes_as_fractions(global_random_seed):
     ({"table": [[1, 2]], "neighbour_table": [[1, 2]]}, "two different 2-D arrays"),
     ({"table": [1, 2], "neighbour_table": [1, 3]}, r"got shapes \(2,\) and \(2,\)"),
     ({"contribution": 2}, r"contribution must be an rdp\.Contribution.*; got 2"),
-    ({"contribution": UNKNOWN}, r"l1 is infinite, so give table and neighbour_table"),
+    ({"contribution": UNKNOWN}, r"l1 is infinite, so pass table and neighbour_table"),
     ({"n_samples": 99}, "n_samples must be a whole number, at least 100"),
     ({"mechanism": LaplaceMechanism()}, "calibrates it"),
     ({"mechanism": GNMax(40.0)}, "a TableMechanism; got .* Use audit_aggregator"),

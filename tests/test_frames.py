@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import PluralityVote
+from sklearn_pate.encoding import same_dtypes
 from sklearn_pate.exceptions import TeacherError
 from sklearn_pate.fitting.dry_run import is_missing_in
 from sklearn_pate.neighbors import RowVectorizer
@@ -292,3 +293,55 @@ def test_values_without_text_count_as_missing_for_default_teachers(value):
         expected = PATEClassifier(**params).fit(missing, y[:100], **given).public_labels_
         found = PATEClassifier(**params).fit(other, y[:100], **given).public_labels_
     np.testing.assert_array_equal(found, expected)
+
+
+# --- dtypes that do not depend on private values --------------------------------------------------
+
+WHOLE = {
+    "int64": [1, 2, 3],
+    "Int64": [1, 2, None],
+    "float64": [1.5, 2, None],
+    "object": ["x", 2, 3],
+}
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "bool", "Int64", "boolean", "float32"])
+def test_same_dtypes_of_pandas_depend_on_public_rows_only(kind):
+    found = set()
+    for dtype, values in WHOLE.items():
+        X = pd.DataFrame({"n": pd.Series(values, dtype=dtype)})
+        X_public = pd.DataFrame({"n": pd.Series([1, 0], dtype=kind)})
+        given = X.copy(), X_public.copy()
+        X_same, X_public_same = same_dtypes(X, X_public)
+        assert X_same["n"].dtype == X_public_same["n"].dtype
+        assert X_same["n"].tolist()[1] == 2 and X_same["n"].isna()[2] == X["n"].isna()[2]
+        assert X_same["n"].isna()[0] == (dtype == "object")
+        found.add(str(X_public_same["n"].dtype))
+        pd.testing.assert_frame_equal(X, given[0])
+        pd.testing.assert_frame_equal(X_public, given[1])
+    expected = {"Int64": "Float64", "boolean": "Float64", "float32": "float32"}
+    assert found == {expected.get(kind, "float64")}
+
+
+def test_same_dtypes_of_polars_depend_on_public_rows_only():
+    pl = pytest.importorskip("polars")
+    X_public = pl.DataFrame({"n": [1, 2]})
+    for values in ([1, 2], [1, None], [1.5, 2], ["x", "2"]):
+        X, public = same_dtypes(pl.DataFrame({"n": values}), X_public)
+        assert X.schema == public.schema == {"n": pl.Float64}
+
+
+def test_same_dtypes_read_each_private_date_by_itself():
+    X_public = pd.DataFrame({"day": pd.to_datetime(["2020-01-31", "2021-05-01"])})
+    for first in ("2020-02-01", "01/31/2020", "never"):
+        X = pd.DataFrame({"day": [first, "2021-03-04", None]})
+        X, public = same_dtypes(X, X_public)
+        assert X["day"].dtype == public["day"].dtype == X_public["day"].dtype
+        assert X["day"][1] == pd.Timestamp("2021-03-04") and pd.isna(X["day"][2])
+        assert pd.isna(X["day"][0]) == (first == "never")
+
+
+def test_same_dtypes_accept_a_column_name_twice():
+    X = pd.DataFrame([[1, 2.5], [3, None]], columns=["n", "n"])
+    X_public = pd.DataFrame([[1, 2], [3, 4]], columns=["n", "n"])
+    assert [set(table.dtypes.map(str)) for table in same_dtypes(X, X_public)] == [{"float64"}] * 2

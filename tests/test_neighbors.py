@@ -439,7 +439,9 @@ def test_fit_votes_refuses_public_rows_in_another_order(ledger):
     swapped[[3, 200]] = swapped[[200, 3]]
     others = [X_PUBLIC[::-1], swapped, X_PUBLIC[:, ::-1], X_PUBLIC + 1e-3, X_PUBLIC * np.nan]
     for other in (*others, np.full(X_PUBLIC.shape, "a", dtype=object)):
-        with pytest.raises(ValueError, match="X_public holds other rows than those that"):
+        with pytest.raises(
+            ValueError, match="X_public differs from the public rows of these votes"
+        ):
             clf.fit_votes(votes, other)
     with pytest.raises(ValueError, match="4 features"):
         clf.fit_votes(votes, X_PUBLIC[:, :4])
@@ -563,7 +565,7 @@ def test_reverse_neighbors_subclass_is_refused():
     class Mine(ReverseNeighbors):
         pass
 
-    with pytest.raises(ValueError, match="cannot check that such a table"):
+    with pytest.raises(ValueError, match="cannot check the privacy of such a table"):
         pate(Mine(random_state=0)).plan(X, Y, X_public=X_PUBLIC)
 
 

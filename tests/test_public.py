@@ -37,6 +37,7 @@ from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import RowVectorizer
 from sklearn_pate.public import overlap, public_rows, useless_columns, warn_if_private
+from sklearn_pate.synthesis import Schema
 
 N = 300
 GRID = {"n_teachers": [3, 5]}
@@ -529,3 +530,12 @@ def test_plan_warns_of_useless_columns_by_public_rows_only():
     named = pd.DataFrame({"id": ["c1", "c2"] * 450})
     plan = clf.plan(named, y)
     assert any("columns ['id'] declare more than 1000 categories" in t for t in plan.advice)
+
+
+@pytest.mark.parametrize("n_categories", [1000, 1001])
+def test_plan_does_not_count_the_bin_for_gaps_as_a_category(n_categories):
+    schema = Schema({"id": [f"c{k}" for k in range(n_categories)]}, missing=["id"])
+    named = pd.DataFrame({"id": ["c1", "c2"] * 450})
+    plan = PATEClassifier(classes=[0, 1], epsilon=4.0, schema=schema).plan(named, [0, 1] * 450)
+    found = [text for text in plan.advice if "declare more than 1000 categories" in text]
+    assert len(found) == (n_categories > 1000)

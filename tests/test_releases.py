@@ -17,7 +17,14 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.partition import PredefinedPartition
-from sklearn_pate.rdp import DEFAULT_ORDERS, Cost, Event, Neighbors, ProvedEvent
+from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
+    Cost,
+    Event,
+    Neighbors,
+    ProvedEvent,
+    rdp_to_epsilon,
+)
 from sklearn_pate.releases import Release
 from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.secure import SystemGenerator
@@ -116,6 +123,18 @@ def test_release_cost_that_is_not_pure_adds_up_under_the_cap(params):
     assert alone == pytest.approx(0.25 * cap, rel=1e-3)
     assert planned.epsilon <= cap and planned.spent.delta == 1e-5
     assert planned.cost.mu_squared > planned.own_cost.mu_squared
+
+
+@pytest.mark.filterwarnings("ignore:epsilon=4 p")  # the filter stops the queries
+def test_curator_of_a_filter_counts_labels_without_releases():
+    params = {"n_teachers": 10, "aggregator": ConfidentGNMax(5, 4.0, 4.0), "n_queries": 80}
+    clf = model(Gaussian(), **params, epsilon=4.0)
+    planned = plan(clf)
+    of_labels = fit(clf).curator_.epsilon(bound="data_independent")
+    assert (clf.privacy_spent_.composition, clf.privacy_spent_.epsilon) == ("filter", 4.0)
+    at_order = np.where(DEFAULT_ORDERS == planned.budget.order, planned.budget.limit, np.inf)
+    assert of_labels == pytest.approx(rdp_to_epsilon(at_order, 1e-5, DEFAULT_ORDERS)[0], rel=1e-9)
+    assert clf.curator_.epsilon() < of_labels < 3.9  # the release costs the difference to 4
 
 
 def planned_scale(planned, params):

@@ -16,6 +16,7 @@ from sklearn_pate.accounting import Finding, PrivacyForecast, findings, plan_que
 from sklearn_pate.accounting.findings import LabelLimit, WeakPromise
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, PluralityVote, StableArgmax
 from sklearn_pate.report.findings import SENTENCES
+from sklearn_pate.report.formats import factor, number
 from sklearn_pate.report.statement import summary_of
 
 PUBLIC = {"n_public": 1000, "n_teachers": 250, "n_classes": 10, "epsilon": 1.0, "delta": 1e-5}
@@ -146,3 +147,19 @@ def test_summary_of_a_forecast_is_that_of_its_statement_with_a_beginning():
     assert beginning.startswith("A forecast") and guarantee.startswith("No privacy is guaranteed")
     assert isinstance(forecast.paid(), PrivacySpent)
     assert forecast.summary() == summary_of(forecast) != forecast.paid().summary()
+
+
+# --- numbers as text ------------------------------------------------------------------------------
+
+
+def test_number_has_no_exponent_where_it_rounds_to_a_thousand():
+    texts = [number(value) for value in (999.4, 999.5, 999.9, 1000, -999.9, 0.5)]
+    assert texts == ["999", "1,000", "1,000", "1,000", "-1,000", "0.5"]
+
+
+def test_factor_has_one_or_two_significant_digits():
+    for epsilon in np.arange(1.0, 13.8, 0.01):
+        text = factor(epsilon)
+        assert len(text.strip("0").replace(",", "").replace(".", "").rstrip("0")) <= 2
+        value = float(text.replace(",", ""))
+        assert value <= math.exp(epsilon) < 1.1 * value

@@ -124,7 +124,7 @@ def test_ledger_adds_the_rows_of_an_interrupted_fit(of_pure_fits, monkeypatch):
             clf.fit(X, Y)
     of_rows = caught.value.privacy_spent
     assert of_rows.covers == "rows" and 0.38 < of_rows.epsilon <= 0.4
-    assert "X_synthetic_, and public. With warm_start=True" in caught.value.__notes__[0]
+    assert "published as X_synthetic_. With warm_start=True" in caught.value.__notes__[0]
     clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
     spent = clf.privacy_spent_
     assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 0, ())

@@ -200,8 +200,8 @@ class Plan:
         Methods that may follow, if a release of the fit chooses one of several, including those
         that are not taken; `epsilon` and delta hold for all of them. Empty without a choice.
     target_search : str
-        Description of the release that finds classes or bounds first; empty if they are declared.
-        All other numbers of the plan are then for made-up classes or bounds.
+        Description of the first release, if the fit has one that finds the classes, the bounds or
+        the shares of the classes, and of what the other numbers of the plan assume; else empty.
 
     Examples
     --------

@@ -70,7 +70,7 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
 
     The subclass `Aggregator` releases one class for each query, and `SoftAggregator` a distribution
     over classes. `bounds` returns the privacy bounds that are proved for every data set. A subclass
-    that defines any method or attribute, other than special methods such as ``__init__``, does not
+    that defines any method or attribute, special methods such as ``__init__`` included, does not
     inherit these bounds, and must define its own `bounds`. If the proof still holds for the
     subclass, `bounds` can return ``super().bounds()``. Parameters follow scikit-learn's conventions
     (`get_params`, `clone`).

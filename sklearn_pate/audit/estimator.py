@@ -64,8 +64,7 @@ def audit_estimator(
     n_canaries: int = 30,
     *,
     canaries: Literal["mislabelled", "out_of_distribution"] | Canaries = "mislabelled",
-    attack: Literal["labels", "class_proba", "student"]
-    | Callable[[Any, Canaries], ArrayLike] = "labels",
+    attack: Literal["labels", "class_proba", "student"] | Callable[[Any], ArrayLike] = "labels",
     n_copies: int = 1,
     n_runs: int = 1,
     n_guesses: int | None = None,

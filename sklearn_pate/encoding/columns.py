@@ -62,10 +62,12 @@ class Columns(NamedTuple):
 
     @property
     def n_categories(self) -> dict[Any, int]:
-        """Number of bins of each categorical column, by name; a bin for gaps counts."""
+        """Number of categories of each categorical column, by name, without the bin for gaps."""
         names = range(len(self.columns)) if self.names is None else self.names
         pairs = zip(names, self.columns, strict=True)
-        return {name: column.n_bins for name, column in pairs if isinstance(column, CategoryColumn)}
+        return {
+            name: column.n_values for name, column in pairs if isinstance(column, CategoryColumn)
+        }
 
     def _with_values(self, X: Rows) -> Iterator[tuple[Column, pd.Series]]:
         return zip(self.columns, columns_of(X).values(), strict=True)

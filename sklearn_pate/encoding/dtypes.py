@@ -230,11 +230,14 @@ def dtype_name(dtype: Any) -> str:
 def same_dtypes(X: Rows, X_public: Rows) -> tuple[Rows, Rows]:
     """Convert private and public rows to the same dtypes.
 
-    Arrays are always converted, and columns of DataFrames if their dtypes differ. Integers and
-    booleans become floats, because one missing value changes their dtype (booleans of polars stay
-    booleans). Private values that are not numbers, or not among the public categories, become
-    missing. The private rows affect the dtypes only through the set of columns that differ from the
-    public ones, and the set of columns that hold dates.
+    The public rows determine the dtypes, whether or not the private ones differ. Integers and
+    booleans become floats in both tables, because one missing or malformed private value changes
+    their dtype (booleans of polars stay booleans). Private values that are not numbers or dates, or
+    not among the public categories, become missing.
+
+    There is one exception: a public column of texts becomes a column of dates if the private column
+    has a dtype of dates, which may depend on private values. Convert dates in advance, in both
+    tables, to avoid it.
 
     Parameters
     ----------
@@ -269,24 +272,32 @@ def same_dtypes(X: Rows, X_public: Rows) -> tuple[Rows, Rows]:
 
 def _same_in_pandas(X: pd.DataFrame, X_public: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     found = difference(X, X_public)
-    for name in [] if found is None else found.columns:
-        private, public = X[name], X_public[name]
-        if isinstance(public.dtype, pd.CategoricalDtype):
+    if found is not None and not found.columns:  # no table, or other columns, which a fit refuses
+        return X, X_public
+    for k in range(X_public.shape[1]):  # names may occur twice
+        private, public = X.iloc[:, k], X_public.iloc[:, k]
+        dtype = public.dtype
+        if isinstance(dtype, pd.CategoricalDtype):
             private = private.astype(object).where(private.isin(public.cat.categories))
         elif _is_text(public) and pd.api.types.is_datetime64_any_dtype(private.dtype):
             public = pd.to_datetime(public, utc=isinstance(private.dtype, pd.DatetimeTZDtype))
-        elif isinstance(public.dtype, np.dtype) and public.dtype.kind in "iubf":
-            public = public.astype("float64") if public.dtype.kind in _NEVER_MISSING else public
+        elif pd.api.types.is_datetime64_any_dtype(dtype) and _is_text(private):
+            # "mixed": otherwise, the first private value would determine the format of the others
+            utc = isinstance(dtype, pd.DatetimeTZDtype)
+            private = pd.to_datetime(private, errors="coerce", format="mixed", utc=utc)
+        elif pd.api.types.is_numeric_dtype(dtype) and not isinstance(dtype, pd.SparseDtype):
+            if dtype.kind in _NEVER_MISSING:
+                public = public.astype("float64" if isinstance(dtype, np.dtype) else "Float64")
             private = pd.to_numeric(private, errors="coerce") if _is_text(private) else private
-        X_public[name] = public
-        X[name] = private.astype(public.dtype)
+        X_public.isetitem(k, public)
+        X.isetitem(k, private.astype(public.dtype))
     return X, X_public
 
 
 def _same_in_polars(X: Rows, X_public: Rows) -> tuple[Rows, Rows]:
     types = dict(X_public.schema)
     for name, kind in types.items():
-        if kind.is_integer() and X.schema[name] != kind:
+        if kind.is_integer():
             types[name] = float
         elif str(kind) == "String" and X.schema[name].is_temporal():
             types[name] = X.schema[name]

@@ -107,8 +107,9 @@ class Schema:
             is_list = isinstance(values, list) and kind_of_values(dtypes.get(name)) in "iuf"
             if is_list and are_two and values[1] - values[0] != 1:  # they may be meant as bounds
                 raise ValueError(
-                    f"column {name!r} is declared with only two categories, {values}; for bounds, "
-                    "give a tuple, (low, high)"
+                    f"column {name!r} is declared with only two categories, {values}: for bounds, "
+                    "give a tuple, (low, high); for two categories, convert the column of a "
+                    f"DataFrame with X[column].astype(pandas.CategoricalDtype({values}))"
                 )
         return {
             "bounds": {

@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing, has_method
 from ..accounting.budget import as_cap, cost_of_all, soft_stage, stated_event
-from ..encoding.targets import ClassTarget, Target
+from ..encoding.targets import Target
 from ..encoding.vectorizer import check_array
 from ..exceptions import warn
 from ..methods import MethodChoice, ReverseNeighbors
@@ -99,8 +99,8 @@ class Inputs:
         The prepared method or, in `fit_votes`, the method that returned the votes.
     cap : (float or None, float)
         Limits of the epsilon and delta of all releases together.
-    reason : str
-        Reason for the choice of the method.
+    choice : MethodChoice
+        Name of the method, and the reason for its choice.
     private : PrivateData or None
         The private data; None in `fit_votes`.
     synthesis : Synthesis or None
@@ -131,7 +131,7 @@ class Inputs:
     seeds: dict[str, Any]
     method: Method
     cap: tuple[float | None, float]
-    reason: str = ""
+    choice: MethodChoice = MethodChoice("", "")
     private: PrivateData | None = None
     synthesis: Synthesis | None = None
     extra_releases: tuple[Release, ...] = ()
@@ -328,7 +328,8 @@ def check_inputs(
         _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
     check_not_swapped(X, y, X_public)
     synthesizer = synthesizers.declared_synthesizer(estimator, X, X_public)
-    choice, method = _first_choice(estimator, X, synthesizer, groups)
+    rarest_share = None if search is None else search.rarest_share
+    choice, method = _first_choice(estimator, X, synthesizer, groups, rarest_share)
     _check_parts(estimator, method)
     not_covered: tuple[str, ...] = (
         () if estimator._declared_target() is not None else (_READ_CLASSES,)
@@ -347,7 +348,7 @@ def check_inputs(
     counts_records = method.release.releases_proba or synthesizer is not None
     # No comparison for columns that are read by value: `like` converts private rows later
     alike = None if getattr(synthesizer, "reads_by_value", False) else X_public
-    has_others = search is not None and isinstance(estimator._declared_target(), ClassTarget)
+    has_others = search is not None and search.finds_classes
     private = checks.check_data(
         checked, X, y, alike, sample_weight, groups, counts_records, has_others
     )
@@ -358,7 +359,7 @@ def check_inputs(
     if synthesizer is None:
         errors += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
         if choice.name == "neighbors" and estimator.method == "auto":
-            counts = methods.counts_of_public(method, estimator, private, X_public)
+            counts = methods.counts_of_public(method, estimator, private, X_public, rarest_share)
             choice = methods.chosen(estimator, X, counts=counts)
         if choice.name != "neighbors" and type(method) is ReverseNeighbors:
             method = methods.make_method(estimator, choice, X)
@@ -386,7 +387,7 @@ def check_inputs(
         seeds,
         method,
         (epsilon, delta),
-        choice.reason,
+        choice,
         private=private,
         synthesis=synthesis,
         extra_releases=releases,
@@ -399,7 +400,11 @@ def check_inputs(
 
 
 def _first_choice(
-    estimator: Estimator, X: Rows, synthesizer: Any, groups: ArrayLike | None
+    estimator: Estimator,
+    X: Rows,
+    synthesizer: Any,
+    groups: ArrayLike | None,
+    rarest_share: float | None,
 ) -> tuple[MethodChoice, Method]:
     """Return the choice of a method before the data are checked, and the method.
 
@@ -414,7 +419,7 @@ def _first_choice(
         X,
         synthesizer=synthesizer,
         fraction=synthesizers.sums_fraction(synthesizer),
-        counts=synthesizers.counts_of(estimator, synthesizer, X, groups),
+        counts=synthesizers.counts_of(estimator, synthesizer, X, groups, rarest_share),
     )
     method = methods.make_method(estimator, choice, X, has_public_rows=False)
     synthesizers.set_fraction(synthesizer, reads_sums=isinstance(method, PublishedClassSums))
@@ -505,7 +510,7 @@ def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tu
         seeds,
         method,
         as_cap(estimator.epsilon, estimator.delta),
-        "votes were given",
+        MethodChoice("", "votes were given"),
         synthesis=synthesis,
         not_covered=votes.not_covered,
         errors=votes.errors,

@@ -102,7 +102,11 @@ def _reasons_for_teachers(estimator: Estimator, X: Rows) -> Iterator[str]:
 
 
 def counts_of_public(
-    method: Any, estimator: Estimator, private: PrivateData, X_public: Rows
+    method: Any,
+    estimator: Estimator,
+    private: PrivateData,
+    X_public: Rows,
+    rarest_share: float | None = None,
 ) -> PublicCounts:
     """Return the public numbers that select `ReverseNeighbors` or `ClassSums`.
 
@@ -117,6 +121,8 @@ def counts_of_public(
         are groups, the number of records.
     X_public : array-like with n_public rows
         Public rows.
+    rarest_share : float or None, default=None
+        Published share of the records in the rarest class.
 
     Returns
     -------
@@ -130,7 +136,7 @@ def counts_of_public(
 
     def cells_explain() -> float:
         return method.forecast(
-            noise_std=2 * math.sqrt(2) / estimator.epsilon,
+            noise_std=2 * math.sqrt(2),  # that of epsilon 1: the choice is the same at any epsilon
             n_records=n_public if n_records is None else n_records,
             n_classes=n_classes,
         ).explained
@@ -141,6 +147,7 @@ def counts_of_public(
         n_classes=n_classes,
         n_columns=n_columns,
         takes_sums=ClassSums.suits(X_public),
+        rarest_share=rarest_share,
         cells_explain=cells_explain,
     )
 

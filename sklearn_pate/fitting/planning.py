@@ -69,7 +69,7 @@ def spending_plan(inputs: Inputs) -> Plan:
     """Return a plan with its queries and cost, without a dry run or a forecast of accuracy."""
     plan = inputs.release.plan(inputs)
     if inputs.search is not None:
-        plan = inputs.search.added_to(plan, inputs.cap[1])
+        plan = inputs.search.added_to(plan, inputs.cap[1], inputs.choice)
     plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
     synthesis = inputs.synthesis
     fixed = None if synthesis is None else synthesis.fixed  # set by `poll`
@@ -188,7 +188,9 @@ def forecast(inputs: Inputs, plan: Plan) -> Plan:
     found = (of_delta, *warnings, *_about_columns(inputs))
     return dataclasses.replace(
         plan,
-        method_summary=dataclasses.replace(summary, n_records=n_records, reason=inputs.reason),
+        method_summary=dataclasses.replace(
+            summary, n_records=n_records, reason=inputs.choice.reason
+        ),
         extra_releases=_costs_of_extra_releases(inputs, spent),
         errors=tuple(map(str, (*inputs.errors, *errors))),
         warnings=tuple(str(warning) for warning in found if warning is not None),

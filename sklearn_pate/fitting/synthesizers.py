@@ -62,7 +62,11 @@ def sums_fraction(synthesizer: Any) -> float | None:
 
 
 def counts_of(
-    estimator: Estimator, synthesizer: Any, X: Rows, groups: ArrayLike | None
+    estimator: Estimator,
+    synthesizer: Any,
+    X: Rows,
+    groups: ArrayLike | None,
+    rarest_share: float | None = None,
 ) -> PublicCounts | None:
     """Return the public numbers that determine the method of a fit without public rows.
 
@@ -79,6 +83,7 @@ def counts_of(
         n_columns=synthesizer.n_columns,
         has_schema=not synthesizer.reads_by_value,
         n_encoded=synthesizer.n_encoded,
+        rarest_share=rarest_share,
     )
 
 

@@ -1,8 +1,9 @@
-"""First step of a fit whose target is not declared: its classes or bounds are found.
+"""First step of a fit that must look before it chooses: classes, bounds or class shares.
 
-The rest of the fit is a fit with these classes or bounds, with the rest of epsilon and delta. It is
-planned and tried twice: with made-up classes before anything is paid for, and with those that were
-found.
+Classes or bounds that are not declared are found. If the method depends on how rare a class is, the
+classes are counted. The rest of the fit is a fit with these classes or bounds, with the rest of
+epsilon and delta. It is planned and tried twice: before anything is paid for, with a made-up target
+if it is not declared, and after the release.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,20 +24,27 @@ from ..accounting import Plan
 from ..accounting.budget import as_cap
 from ..accounting.plan import spent_of
 from ..encoding.targets import ClassTarget, NumberTarget, Target
-from ..exceptions import BadPlanError
+from ..methods.choose import RARE
 from ..rdp import NeighboringRelation, Neighbors
 from ..rdp.cost import sum_up
 from ..releases.base import Step
 from ..releases.synthetic_rows import units_of
 from ..runtime.isolation import attempt, is_ours, suppress_output
-from ..schema_release import ClassRelease, FoundTarget, RangeRelease, TargetRelease
+from ..schema_release import (
+    ClassRelease,
+    FoundTarget,
+    RangeRelease,
+    ShareRelease,
+    TargetRelease,
+)
 from ..teachers import Sites
 from .inputs import check_inputs
-from .planning import make_plan
+from .planning import accepted, make_plan
 
 if TYPE_CHECKING:
     from .._typing import Estimator
     from ..accounting.spent import PrivacySpent
+    from ..methods import MethodChoice
     from ..rdp.cost import Cost
     from .inputs import Inputs
     from .run import Account
@@ -77,24 +85,39 @@ class TargetSearch:
         """The `Cost` of the release."""
         return self.release.cost
 
-    def added_to(self, plan: Plan, delta: float) -> Plan:
+    @property
+    def finds_classes(self) -> bool:
+        """Whether classes are found, so that records may have other labels."""
+        return isinstance(self.release, ClassRelease)
+
+    @property
+    def rarest_share(self) -> float | None:
+        """Published share of the rarest class; None if no class counts are published."""
+        return None if self.found is None else self.found.rarest_share
+
+    def added_to(self, plan: Plan, delta: float, choice: MethodChoice) -> Plan:
         """Return the plan of the rest of the fit with the guarantee of the whole fit.
 
         Epsilons and deltas are added. This holds for any rest, as it is planned for each outcome
-        of the release within the rest of epsilon and delta (Dwork, Roth 2014, theorem 3.16).
+        of the release within the rest of epsilon and delta (Dwork, Roth 2014, theorem 3.16). The
+        delta is that of all methods that the release may choose, not of the one that it chose.
 
         Parameters
         ----------
         plan : Plan
             The plan of the rest.
         delta : float
-            Delta of the rest, if the plan has none.
+            Largest delta of the rest.
+        choice : MethodChoice
+            The method of the rest.
         """
         cost = self.cost
+        if choice.is_fixed and plan.delta is not None:
+            delta = plan.delta
         return dataclasses.replace(
             plan,
             epsilon=sum_up(cost.pure, plan.epsilon),
-            delta=sum_up(cost.delta, delta if plan.delta is None else plan.delta),
+            delta=sum_up(cost.delta, delta),
             composition="sum",
             target_search=self.release.describe(),
         )
@@ -137,31 +160,20 @@ def check_can_be_found(estimator: Estimator) -> None:
             )
 
 
-def planned(estimator: Estimator, X: Any, y: Any, **given: Any) -> tuple[Inputs, Any]:
-    """Check the inputs of a fit with a made-up target, and plan the release of its target.
+def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
+    """Return the inputs of a fit with a made-up target, and the release of its target.
 
     Nothing is paid for, and no label is used.
-
-    Parameters
-    ----------
-    estimator : PATEClassifier or PATERegressor
-        Estimator without a declared target.
-    X, y
-        As in `fit`.
-    **given
-        The other arguments of `check_inputs`.
-
-    Returns
-    -------
-    Inputs
-        Inputs of the rest, with made-up classes or bounds.
-    ndarray of shape (n_records,)
-        Private labels or numbers.
     """
     check_can_be_found(estimator)
     kind = _RELEASES[estimator.target_type]
     values = kind.check(y)
     n_records = len(values)
+    if n_records < 2:
+        raise ValueError(
+            f"n_samples={n_records}, but {_parameter(estimator)} cannot be found without several "
+            f"records: {_remedy(estimator)}"
+        )
     epsilon, delta = _prices(estimator, X, given.get("groups"))
     rest = _rest(estimator, kind.made_up, epsilon, delta)
     if isinstance(getattr(rest, "class_weight", None), dict):
@@ -182,53 +194,98 @@ def planned(estimator: Estimator, X: Any, y: Any, **given: Any) -> tuple[Inputs,
     release = kind(
         epsilon=epsilon, delta=delta, neighbors=inputs.neighbors, **_options(estimator, kind)
     )
-    return dataclasses.replace(inputs, search=TargetSearch(release)), values
+    return _First(dataclasses.replace(inputs, search=TargetSearch(release)), values)
 
 
 def plan(estimator: Estimator, X: Any, y: Any, **given: Any) -> Plan:
-    """Return the plan of a fit; if its target must be found, for a made-up target."""
-    known = declared(estimator, X, y)
-    if known is not None:
-        return make_plan(check_inputs(known, X, y, **given))
+    """Return the plan of a fit; before the first release, it is for a made-up target."""
     search = _published_before(estimator)
     if search is None:
-        return make_plan(planned(estimator, X, y, **given)[0])
+        return make_plan(_first(estimator, X, y, **given).inputs)
     rest = _rest_after(estimator, search)
     return make_plan(check_inputs(rest, X, y, **given, search=search))
+
+
+@contextlib.contextmanager
+def inputs_of_rest(
+    estimator: Estimator, account: Account, X: Any, y: Any, *, fit_number: int, **given: Any
+) -> Iterator[Inputs]:
+    """Take the first step of a fit, if it needs one, and yield the inputs of the rest.
+
+    The fitted attributes of the estimator of the rest become those of `estimator` at the end.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier or PATERegressor
+        Estimator of the fit.
+    account : Account
+        Account of the fit. The published target is stored there.
+    X, y, **given
+        The arguments of `fit`.
+    fit_number : int
+        Number of the fit, for its statements.
+    """
+    search = _published_before(estimator)
+    if search is None:
+        first = _first(estimator, X, y, **given)
+        inputs = dataclasses.replace(first.inputs, fit_number=fit_number)
+        if inputs.search is None:
+            with _taken_over(estimator, inputs.estimator):
+                yield inputs
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the rest issues them for the target that is found
+            planned = accepted(make_plan(inputs), estimator)
+        statement = _statement_of(planned, inputs.search)
+        TargetStep(inputs, first.values, account, statement).take()
+        search = account.search
+    account.search = search
+    rest = _rest_after(estimator, search)
+    with _taken_over(estimator, rest):
+        inputs = check_inputs(rest, X, y, **given, search=search)
+        yield dataclasses.replace(inputs, fit_number=fit_number)
+
+
+class _First(NamedTuple):
+    """Inputs of a fit before its first release, and the private labels or numbers it counts."""
+
+    inputs: Inputs
+    values: Any = None
+
+
+def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
+    """Return the inputs of a fit, with the release of its target or of shares, if it needs one."""
+    known = declared(estimator, X, y)
+    if known is None:
+        return _to_find(estimator, X, y, **given)
+    inputs = check_inputs(known, X, y, **given)
+    if not inputs.choice.depends_on_share:
+        return _First(inputs)
+    if not isinstance(inputs.target, ClassTarget):
+        raise TypeError("only classes have shares")
+    epsilon, _ = _cap(estimator)
+    fraction = rules.default_share_fraction(n_records=inputs.neighbors.n_records, epsilon=epsilon)
+    release = ShareRelease(
+        epsilon=fraction * epsilon,
+        delta=0.0,
+        neighbors=inputs.neighbors,
+        target=inputs.target,
+        rare=RARE,
+    )
+    rest = _rest(known, list(inputs.target.values), release.epsilon, 0.0)
+    inputs = dataclasses.replace(
+        inputs,
+        estimator=rest,
+        cap=as_cap(rest.epsilon, rest.delta),
+        search=TargetSearch(release),
+    )
+    return _First(inputs, inputs.records.codes)
 
 
 def _published_before(estimator: Estimator) -> TargetSearch | None:
     """Return the published target of an interrupted fit that the next fit continues."""
     prefix = estimator._prefix if estimator.warm_start else None
     return None if prefix is None else prefix.search
-
-
-def published(
-    estimator: Estimator, account: Account, X: Any, y: Any, *, fit_number: int, **given: Any
-) -> TargetSearch:
-    """Publish the target of a fit as its first step, or return that of an interrupted fit.
-
-    Parameters
-    ----------
-    estimator, X, y, **given
-        As in `planned`.
-    account : Account
-        Account of the fit. The target is stored there.
-    fit_number : int
-        Number of the fit, for its statement.
-    """
-    before = _published_before(estimator)
-    if before is not None:
-        account.search = before
-        return before
-    inputs, values = planned(estimator, X, y, **given)
-    inputs = dataclasses.replace(inputs, fit_number=fit_number)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the rest issues them for the target that is found
-        plan = make_plan(inputs)
-    refuse(plan, estimator)
-    TargetStep(inputs, values, account, statement_of(plan, inputs.known_search)).take()
-    return account.search
 
 
 class TargetStep(Step):
@@ -274,7 +331,7 @@ class TargetStep(Step):
         self.account.search = dataclasses.replace(search, found=found, entry=self.account.entry)
 
 
-def statement_of(plan: Plan, search: TargetSearch) -> PrivacySpent:
+def _statement_of(plan: Plan, search: TargetSearch) -> PrivacySpent:
     """Return the statement of a fit that has published nothing but its target."""
     return dataclasses.replace(
         spent_of(plan).paid(),
@@ -289,22 +346,6 @@ def statement_of(plan: Plan, search: TargetSearch) -> PrivacySpent:
     )
 
 
-@contextlib.contextmanager
-def rest_of(estimator: Estimator, search: TargetSearch) -> Iterator[Estimator]:
-    """Yield the estimator of the rest of a fit; its fitted attributes become those of `estimator`.
-
-    Parameters
-    ----------
-    estimator : PATEClassifier or PATERegressor
-        Estimator without a declared target.
-    search : TargetSearch
-        The published target.
-    """
-    rest = _rest_after(estimator, search)
-    with taken_over(estimator, rest):
-        yield rest
-
-
 def _rest_after(estimator: Estimator, search: TargetSearch) -> Estimator:
     """Return a copy with the published classes or bounds, and the rest of epsilon and delta."""
     if search.found is None:
@@ -316,7 +357,7 @@ def _rest_after(estimator: Estimator, search: TargetSearch) -> Estimator:
 
 
 @contextlib.contextmanager
-def taken_over(estimator: Estimator, rest: Estimator) -> Iterator[None]:
+def _taken_over(estimator: Estimator, rest: Estimator) -> Iterator[None]:
     """Give the fitted attributes of `rest` to `estimator` at the end, also after an error."""
     try:
         yield
@@ -327,16 +368,6 @@ def taken_over(estimator: Estimator, rest: Estimator) -> Iterator[None]:
                 delattr(estimator, name)
             for name in set(vars(rest)) - kept:
                 setattr(estimator, name, vars(rest)[name])
-
-
-def refuse(plan: Plan, estimator: Estimator) -> None:
-    """Raise the errors of a plan before its target is paid for."""
-    if estimator.on_bad_plan == "raise" and plan.errors:
-        raise BadPlanError(
-            f"this fit cannot work: {'. '.join(plan.errors)}. To fit anyway, set "
-            "on_bad_plan='warn'",
-            plan,
-        )
 
 
 def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:

@@ -21,8 +21,11 @@ _RECORDS_PER_NUMBER = 300
 
 #: Class sums are more accurate if cells explain less than this fraction of the variance of the
 #: public rows: for two classes, and for more classes, which are less often linearly separable.
-_LITTLE_EXPLAINED = 0.6
+_LITTLE_EXPLAINED = 0.66
 _LITTLE_EXPLAINED_OF_MORE = 0.4
+
+#: Class sums are more accurate if the rarer of two classes has less than this share of the records.
+RARE = 0.08
 
 #: Minimal `signal_of_sums` for class sums.
 _MIN_SIGNAL = 5
@@ -87,6 +90,8 @@ class PublicCounts:
         Whether all columns are declared, without public rows.
     takes_sums : bool
         Whether class sums can encode the public rows.
+    rarest_share : float or None
+        Published share of the records in the rarest class; None if no share is published.
     cells_explain : callable or None
         Returns the fraction of the variance of the public rows that cells explain, in [0, 1]. It
         is slow, so it is called only if the choice depends on it.
@@ -99,6 +104,7 @@ class PublicCounts:
     n_encoded: int = 0
     has_schema: bool = True
     takes_sums: bool = True
+    rarest_share: float | None = None
     cells_explain: Callable[[], float] | None = None
 
 
@@ -111,10 +117,18 @@ class MethodChoice(NamedTuple):
         "neighbors", "sums" or "teachers"; empty if `method` is an object.
     reason : str
         Reason, as shown in the plan.
+    is_fixed : bool
+        Whether the choice follows from parameters alone. Otherwise it also depends on the number of
+        classes, which an earlier release may have found, and on their shares.
+    depends_on_share : bool
+        Whether the choice would be another one if the rarest class had few records, and no share is
+        published.
     """
 
     name: str
     reason: str
+    is_fixed: bool = True
+    depends_on_share: bool = False
 
 
 _DEFAULT = "by default: they suit small epsilons, and cost as much for many labels as for one"
@@ -145,7 +159,7 @@ def choose_method(parameters: MethodParameters, counts: PublicCounts | None = No
     --------
     >>> from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
     >>> choose_method(MethodParameters(reasons_for_teachers=("n_teachers is set",)))
-    MethodChoice(name='teachers', reason='n_teachers is set')
+    MethodChoice(name='teachers', reason='n_teachers is set', is_fixed=True, depends_on_share=False)
     >>> counts = PublicCounts(
     ...     n_records=6000, n_public=2000, n_classes=2, n_columns=50, cells_explain=lambda: 0.1
     ... )
@@ -166,7 +180,8 @@ def choose_method(parameters: MethodParameters, counts: PublicCounts | None = No
         return MethodChoice("neighbors", _DEFAULT)
     if not parameters.has_public_rows:
         return _without_public_rows(parameters, counts)
-    return _with_public_rows(parameters, counts)
+    is_of_numbers = issubclass(parameters.target_type, NumberTarget)
+    return _with_public_rows(parameters, counts)._replace(is_fixed=is_of_numbers)
 
 
 def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
@@ -179,7 +194,8 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
     n_needed = _RECORDS_PER_NUMBER * counts.n_encoded
     has_many = counts.n_records is not None and counts.n_records * epsilon >= n_needed
     if has_many and counts.n_columns <= _MAX_COLUMNS_OF_CELLS:
-        return MethodChoice("neighbors", "by default, as cells of synthetic rows hold many records")
+        reason = "by default, as cells of synthetic rows hold many records"
+        return _unless_rare(reason, parameters, counts)
     return MethodChoice("sums", "by default, where cells of synthetic rows would hold few records")
 
 
@@ -212,7 +228,22 @@ def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> Met
     if explained < most and signal >= _MIN_SIGNAL:
         reason = f"by default, as cells explain only {explained:.0%} of the public rows' variance"
         return MethodChoice("sums", reason)
-    return MethodChoice("neighbors", _DEFAULT)
+    if signal < _MIN_SIGNAL:
+        return MethodChoice("neighbors", _DEFAULT)
+    return _unless_rare(_DEFAULT, parameters, counts)
+
+
+def _unless_rare(reason: str, parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
+    """Choose cells, or class sums if the rarer of two classes has few records."""
+    is_of_numbers = issubclass(parameters.target_type, NumberTarget)
+    if is_of_numbers or counts.n_classes != 2:
+        return MethodChoice("neighbors", reason, is_fixed=is_of_numbers)
+    if counts.rarest_share is None:
+        return MethodChoice("neighbors", reason, is_fixed=False, depends_on_share=True)
+    share = f"the rarer class has about {counts.rarest_share:.1%} of the records"
+    if counts.rarest_share < RARE:
+        return MethodChoice("sums", f"by default, as {share}", is_fixed=False)
+    return MethodChoice("neighbors", f"{reason}; {share}", is_fixed=False)
 
 
 def signal_of_sums(*, n_records: int, n_columns: int, n_classes: int, noise_std: float) -> float:

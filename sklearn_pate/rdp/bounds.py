@@ -87,9 +87,19 @@ def argmax_bounds(noise: Noise) -> PrivacyBounds:
     )
 
 
+#: Names in a class body that change no behaviour; Python and `abc` write most of them.
+_WITHOUT_EFFECT = {
+    *("__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__"),
+    *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
+    *("__conditional_annotations__", "__firstlineno__", "__static_attributes__"),
+    *("__abstractmethods__", "__orig_bases__", "__parameters__", "__type_params__"),
+}
+
+
 def defines_anything(kind: type) -> bool:
-    """Return whether a class body defines a name that starts with neither `__` nor `_abc_`."""
-    return any(not name.startswith(("__", "_abc_")) for name in vars(kind))
+    """Return whether a class body defines a method or attribute, special methods included."""
+    names = vars(kind).keys() - _WITHOUT_EFFECT
+    return any(not name.startswith("_abc_") for name in names)
 
 
 def age_of(kind: type, name: str) -> int:
@@ -112,8 +122,8 @@ def check_stated(kind: type, stated: str, sampled: Iterable[str]) -> None:
 def stating_class(mechanism: Mechanism) -> type | None:
     """Return the class that defines the bounds of a mechanism, if they hold for it.
 
-    Bounds are proved for one class. They also hold for a subclass that defines nothing else than
-    special methods, see `defines_anything`.
+    Bounds are proved for one class. They also hold for a subclass that defines nothing: a special
+    method such as ``__init__`` could replace the sampler or the noise, see `defines_anything`.
 
     Parameters
     ----------
@@ -124,7 +134,7 @@ def stating_class(mechanism: Mechanism) -> type | None:
     -------
     type or None
         The first class in the MRO with a method `bounds`; None if an earlier class in the MRO
-        defines other methods or attributes.
+        defines any method or attribute.
     """
     for base in type(mechanism).__mro__:
         if "bounds" in vars(base):

@@ -193,6 +193,9 @@ class LabelsRelease(VotesRelease):
     def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> Curator:
         """Return the private view of the results, with votes and teachers."""
         counts = votes.counts[np.concatenate(published.positions)]
+        cap = None
+        if plan.budget is not None and plan.own_cost is not None:
+            cap = plan.own_cost.epsilon(delta)[0]  # `plan.epsilon` includes earlier releases
         return Curator(
             published.records,
             counts,
@@ -200,7 +203,7 @@ class LabelsRelease(VotesRelease):
             teacher_indices=votes.teacher_indices,
             teachers=votes.teachers,
             test=plan.test,
-            cap=None if plan.budget is None else plan.epsilon,
+            cap=cap,
         )
 
 

@@ -54,7 +54,7 @@ def percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """Format a number with three significant digits, or as an integer if it is at least 1000.
+    """Format a number with three significant digits, or as an integer if it rounds to 1000 or more.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ def number(value: float) -> str:
     Examples
     --------
     >>> from sklearn_pate.report.formats import number
-    >>> number(0.12345), number(12345.6)
-    ('0.123', '12,346')
+    >>> number(0.12345), number(999.9), number(12345.6)
+    ('0.123', '1,000', '12,346')
     """
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def factor(epsilon: float) -> str:
@@ -91,10 +91,12 @@ def factor(epsilon: float) -> str:
     Examples
     --------
     >>> from sklearn_pate.report.formats import factor
-    >>> factor(10.18), factor(100.0)
-    ('26,000', '10^43')
+    >>> factor(1.2), factor(10.18), factor(100.0)
+    ('3.3', '26,000', '10^43')
     """
     power = math.floor(epsilon / math.log(10))
+    if power == 0:
+        return f"{math.floor(math.exp(epsilon) * 10) / 10:g}"  # 33 * 0.1 is not 3.3
     if power < 6:
         return f"{math.floor(math.exp(epsilon) / 10 ** (power - 1)) * 10 ** (power - 1):,}"
     return f"10^{power}"

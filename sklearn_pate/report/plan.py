@@ -77,17 +77,9 @@ def _remarks(plan: "Plan") -> list[str]:
 
 def _lines(plan: "Plan") -> list[Line]:
     """Return the lines of a plan, from its method to its cost."""
-    lines = [("target", _about_target(plan))] if plan.target_search else []
+    lines = [("target", plan.target_search)] if plan.target_search else []
     lines += [*_about_method(plan), *_about_branches(plan), *_about_other_releases(plan)]
     return [*lines, ("epsilon", _guarantee(plan))]
-
-
-def _about_target(plan: "Plan") -> str:
-    """Return the line on the release that finds the target."""
-    summary = plan.method_summary
-    is_of_classes = summary is None or issubclass(summary.target_type, ClassTarget)
-    made_up = "2 classes" if is_of_classes else "made-up bounds"
-    return f"{plan.target_search}. All that follows is a forecast for {made_up}"
 
 
 def _about_branches(plan: "Plan") -> list[Line]:

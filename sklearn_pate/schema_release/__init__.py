@@ -2,10 +2,17 @@
 
 `counts` is the private part: the counts of two steps, the contribution of one record, the noise and
 the cost. `estimates` is the public part: it uses only noisy counts. `targets` releases the classes
-of a fit, or the bounds of its numbers, if they are not declared.
+of a fit, or the bounds of its numbers, if they are not declared, and the shares of the classes.
 """
 
 from .counts import SchemaRelease
-from .targets import ClassRelease, FoundTarget, RangeRelease, TargetRelease
+from .targets import ClassRelease, FoundTarget, RangeRelease, ShareRelease, TargetRelease
 
-__all__ = ["ClassRelease", "FoundTarget", "RangeRelease", "SchemaRelease", "TargetRelease"]
+__all__ = [
+    "ClassRelease",
+    "FoundTarget",
+    "RangeRelease",
+    "SchemaRelease",
+    "ShareRelease",
+    "TargetRelease",
+]

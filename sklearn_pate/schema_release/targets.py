@@ -29,7 +29,10 @@ from .estimates import _leaves, _occupied
 #: Labels that are looked for whether or not any record has them. Their names are not private.
 FIXED_LABELS = tuple(range(-1, 100))
 
-#: Probability that noise alone makes any of the fixed labels a class.
+#: Fixed labels that most tables of two or three classes have.
+COMMON_LABELS = (-1, 0, 1, 2)
+
+#: Probability that noise alone makes any of the common labels a class; the same for the others.
 _FALSE_ALARM = 0.01
 
 #: Part of the cost that finds the occupied bins of numbers; the rest finds their range.
@@ -62,6 +65,14 @@ class FoundTarget(NamedTuple):
 
     target: Target
     counts: np.ndarray | None = None
+
+    @property
+    def rarest_share(self) -> float | None:
+        """Share of the units in the rarest class; None for numbers."""
+        if self.counts is None:
+            return None
+        counts = np.maximum(self.counts, 0.0)
+        return float(counts.min() / max(1.0, counts.sum()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +163,7 @@ class ClassRelease(TargetRelease):
     >>> one = Neighbors(relation="replace_one", unit="record", n_records=10_000)
     >>> release = ClassRelease(epsilon=0.1, delta=1e-8, neighbors=one)
     >>> release.threshold(5), release.threshold("no")
-    (171, 356)
+    (171, 357)
     >>> counts = release.gather(release.check(["no", "yes"] * 5000), None)
     >>> release.publish(counts, np.random.default_rng(0)).target.values.tolist()
     ['no', 'yes']
@@ -170,9 +181,10 @@ class ClassRelease(TargetRelease):
     def threshold(self, label: Any) -> int:
         """Return the smallest noisy count at which a label is a class."""
         gamma = 1 / _scale(self.mechanism())
-        if _is_fixed(label):
-            # len(FIXED_LABELS) P(noise >= t) <= _FALSE_ALARM
-            return _least_count(gamma, _FALSE_ALARM / len(FIXED_LABELS))
+        if _is_fixed(label):  # n_labels P(noise >= t) <= _FALSE_ALARM
+            n_common = len(COMMON_LABELS)
+            n_labels = n_common if label in COMMON_LABELS else len(FIXED_LABELS) - n_common
+            return _least_count(gamma, _FALSE_ALARM / n_labels)
         return 1 + _least_count(gamma, self.delta)
 
     @staticmethod
@@ -203,16 +215,15 @@ class ClassRelease(TargetRelease):
         labels = sorted(gathered)
         counts = np.array([gathered[label] for label in labels], dtype=np.int64)
         noisy = self.mechanism().noisy(counts[:, None], rng)[:, 0]
-        thresholds = {True: self.threshold(0), False: self.threshold(None)}
         found = {
             label: count
             for label, count in zip(labels, noisy, strict=True)
-            if count >= thresholds[_is_fixed(label)]
+            if count >= self.threshold(label)
         }
         if len(found) < 2:
             raise ValueError(
                 f"a classifier needs at least 2 classes, and the noise hides all labels but "
-                f"{sorted(found)}: {self.describe()}. Give classes=[all labels that may occur], "
+                f"{sorted(found)}: {self._found_from}. Give classes=[all labels that may occur], "
                 "more records, or a larger epsilon"
             )
         target = ClassTarget(sorted(found))
@@ -220,10 +231,80 @@ class ClassRelease(TargetRelease):
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
-        fixed, other = self.threshold(0), self.threshold(None)
+        return f"{self._found_from}. All that follows is a forecast for 2 classes"
+
+    @property
+    def _found_from(self) -> str:
+        common, fixed, other = (self.threshold(label) for label in (0, 3, None))
         return (
-            f"a class is found if it has about {other} records or more, or {fixed} if it is a "
-            f"whole number from {FIXED_LABELS[0]} to {FIXED_LABELS[-1]}"
+            f"a class is found if it has about {other} records or more, {fixed} if it is a whole "
+            f"number up to {FIXED_LABELS[-1]}, or {common} if it is -1, 0, 1 or 2"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareRelease(TargetRelease):
+    """Release of the number of records of each declared class, by which the method is chosen.
+
+    Notes
+    -----
+    *Contribution.* As in `ClassRelease`. All classes are declared, so there is no threshold and no
+    delta.
+
+    Parameters
+    ----------
+    target : ClassTarget
+        The declared classes.
+    rare : float
+        Share of the rarer of two classes below which class sums are chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.encoding.targets import ClassTarget
+    >>> from sklearn_pate.rdp import Neighbors
+    >>> from sklearn_pate.schema_release import ShareRelease
+    >>> one = Neighbors(relation="replace_one", unit="record", n_records=10_000)
+    >>> target = ClassTarget(["no", "yes"])
+    >>> given = {"epsilon": 0.05, "delta": 0.0, "neighbors": one}
+    >>> release = ShareRelease(**given, target=target, rare=0.08)
+    >>> codes = np.repeat([0, 1], [9500, 500])
+    >>> found = release.publish(release.gather(codes, None), np.random.default_rng(0))
+    >>> 0.03 < found.rarest_share < 0.07
+    True
+    """
+
+    released_as = "noisy counts of the classes, by which the method was chosen"
+
+    target: ClassTarget
+    rare: float
+
+    @property
+    def cost(self) -> Cost:
+        """The `Cost` of the counts."""
+        return Event(self.mechanism(), self.neighbors.counts(1)).cost()
+
+    @staticmethod
+    def check(y: Any) -> np.ndarray:
+        """Return codes as an array."""
+        return np.asarray(y)
+
+    def gather(self, y: np.ndarray, units: np.ndarray | None) -> np.ndarray:
+        """Return the number of units of each class, (n_classes,), from codes of the classes."""
+        codes = y if units is None else _most_frequent(y, units)
+        return np.bincount(codes, minlength=self.target.n_values)
+
+    def publish(self, gathered: np.ndarray, rng: np.random.Generator) -> FoundTarget:
+        """Return the declared classes with their noisy counts."""
+        noisy = self.mechanism().noisy(gathered[:, None], rng)[:, 0]
+        return FoundTarget(self.target, noisy)
+
+    def describe(self) -> str:
+        """Describe the release from public numbers, for the plan."""
+        return (
+            f"class counts with noise of standard deviation {_std(self.mechanism()):.3g} determine "
+            f"the method: class sums if the rarer class has less than {100 * self.rare:g} % of the "
+            "records. All that follows is a forecast for the other case"
         )
 
 
@@ -251,7 +332,7 @@ class RangeRelease(TargetRelease):
     >>> rng = np.random.default_rng(0)
     >>> y = rng.normal(50, 10, size=10_000)
     >>> low, high = release.publish(release.gather(y, None), rng).target.values
-    >>> 10 < low < 35 and 65 < high < 90
+    >>> bool(10 < low < 35 and 65 < high < 110)
     True
     """
 
@@ -316,7 +397,7 @@ class RangeRelease(TargetRelease):
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
-        return "the bounds of y are found first"
+        return "bounds of y are found first. All that follows is a forecast for made-up bounds"
 
 
 def _is_fixed(label: Any) -> bool:
