@@ -304,7 +304,7 @@ def test_text_arrays_are_refused_by_models_of_frames_with_a_remedy(kind):
 def test_text_arrays_are_refused_by_models_of_polars_frames_with_a_remedy():
     pl = pytest.importorskip("polars", reason="needs polars")
     frame, y = pl.DataFrame(OF_TEXT["text"].to_dict("list")), data()[1]
-    clf = PATEClassifier(epsilon=9.0, classes=[0, 1])
+    clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
     X, X_public = frame[:200], frame[200:]
     clf.fit(X, y[:200], X_public=X_public)
     with pytest.raises(ValueError, match="so it requires a DataFrame; got ndarray") as caught:
