@@ -5,6 +5,7 @@
     python -m benchmarks regression [--seeds S ...]      numbers, compared with private peers
     python -m benchmarks papers [--page] [--only ...]    the papers' tables
     python -m benchmarks signal [--seeds S ...]          warnings of no relation
+    python -m benchmarks shift [--seeds S ...]           public rows from elsewhere
 
 `--help` after each says more.
 """
@@ -12,7 +13,7 @@
 import sys
 from importlib import import_module
 
-PARTS = ("speed", "peers", "regression", "papers", "signal")
+PARTS = ("speed", "peers", "regression", "papers", "signal", "shift")
 
 
 def main(arguments):

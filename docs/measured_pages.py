@@ -14,6 +14,7 @@ TITLES = {
     "aggregators": "Aggregators at equal accuracy",
     "audit": "Audits",
     "scale": "Reading records from a file",
+    "shift": "Public rows from elsewhere",
     "tests": "What the tests find",
 }
 PICTURES = {"rules_teachers": "Accuracy against the number of teachers, at three epsilons"}

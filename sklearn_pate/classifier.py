@@ -264,7 +264,9 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         The released result of each element of `releases`; absent if there are no `releases`.
     table_ : neighbors.ReleasedTable or released class sums
         Where records vote or are summed, the published noisy table or sums, which label any row.
-        Absent where teachers vote.
+        Absent where teachers vote. Its `shift` is the distance of the public rows from the private
+        records, a `shift.PublicShift`, or None without public rows; a fit warns if it raises an
+        alarm.
     curator_ : Curator
         Private view of the fit: votes, data-dependent epsilon, and teachers if they were kept.
         Pickles and copies omit it.

@@ -40,7 +40,7 @@ from .methods import MethodChoice
 from .methods.base import Method
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
-from .releases.published import Published, student_of, warn_of_one_class
+from .releases.published import Published, student_of, warn_of_one_class, warn_of_shift
 from .runtime.copies import copied_generators, unfitted
 from .runtime.isolation import next_fit_number
 from .students import fit_student
@@ -371,6 +371,8 @@ class PATEEstimator(CheckedEstimator):
         UserWarning
             If teachers voted, and `X_public` differs from the rows given to `fit` in at least one
             of up to 100 compared rows. If the released labels are of one class, up to noise.
+        PublicRowsWarning
+            If the published votes raise an alarm about `X_public`; see `table_.shift_from`.
 
         Examples
         --------
@@ -391,10 +393,13 @@ class PATEEstimator(CheckedEstimator):
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
         X_public = self._form.like(X_public)
-        published = Published.of(self)
+        published, shift = Published.of(self), None
         by_records = published.table is not None
         if by_records:
             published.add_class_proba(*published.table.read(X_public))
+            if hasattr(published.table, "shift_from"):
+                shift = published.table.shift_from(X_public)
+            published.weight_rows(X_public, shift)
         else:
             check_labelled_rows(X_public, len(self.public_labels_), self._queried_rows_digest)
         if student is None:
@@ -410,6 +415,7 @@ class PATEEstimator(CheckedEstimator):
             not_covered.append(_OTHER_ROWS)
         published.spent = dataclasses.replace(spent, not_covered=tuple(not_covered))
         published.show(self)
+        warn_of_shift(published, shift)
         warn_of_one_class(published)
         return self
 

@@ -18,6 +18,7 @@ __all__ = [
     "BudgetExceededError",
     "PrivacyLeakWarning",
     "PrivacyTestError",
+    "PublicRowsWarning",
     "StudentError",
     "TeacherError",
 ]
@@ -43,6 +44,10 @@ class BudgetExceededError(ValueError):
 
 class PrivacyLeakWarning(UserWarning):
     """A published result depends on private data in a way that the guarantee does not cover."""
+
+
+class PublicRowsWarning(UserWarning):
+    """The public rows are not distributed like the private records, by published statistics."""
 
 
 class _AfterPayment(ValueError):

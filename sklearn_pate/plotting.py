@@ -1,4 +1,4 @@
-"""Displays: cost and accuracy of labels, agreement of teachers, the budget, and audits.
+"""Displays: cost and accuracy of labels, agreement of teachers, the budget, audits and groups.
 
 A display stores the arrays that it draws. Matplotlib is imported when a display is drawn.
 """
@@ -17,6 +17,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from .accounting import Curator, StageRecord
+from .groups import group_report
 from .rdp import DEFAULT_ORDERS, Cost
 from .rdp.checks import check_delta, check_votes, margins
 from .rdp.conversion import conversion_penalty, epsilon_by_order
@@ -24,7 +25,7 @@ from .rdp.conversion import conversion_penalty, epsilon_by_order
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ._typing import Estimator
+    from ._typing import Estimator, Rows
     from .aggregators.base import Aggregator
 
 # The palette of Okabe and Ito, which color-blind readers can distinguish
@@ -968,4 +969,132 @@ class AuditDisplay:
         self.ax_.set(xlabel="epsilon", ylim=(len(rows) - 0.5, -0.5))
         self.ax_.set_xlim(0, 1.08 * max(1e-9, *epsilon, *claimed[known]))
         legend_above(self.ax_, markerscale=0.5)
+        return self
+
+
+# --- scores of the published model, by group ------------------------------------------------------
+
+#: Axis labels of scores.
+_SCORE_LABELS = {
+    "accuracy": "accuracy",
+    "auc": "AUC",
+    "calibration": "mean predicted probability - observed frequency",
+    "r2": "R2",
+    "mae": "mean absolute error",
+    "bias": "mean prediction - mean of y",
+}
+
+
+class GroupReportDisplay:
+    """A score of a published model on labelled public rows, with an interval for each group.
+
+    Parameters
+    ----------
+    report : DataFrame
+        Result of `groups.group_report`.
+    score : str
+        Column of the report.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes and figure of the picture.
+    errorbar_ : matplotlib ErrorbarContainer
+        Scores of the groups, and their intervals.
+    line_ : matplotlib Line2D
+        Score of all rows.
+
+    See Also
+    --------
+    sklearn_pate.groups.group_report : The numbers of the picture.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_pate.plotting import GroupReportDisplay
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = GaussianNB().fit(X[::2], y[::2])
+    >>> display = GroupReportDisplay.from_estimator(clf, X[1::2], y[1::2], by="petal width (cm)")
+    >>> display.report["n_rows"].tolist()
+    [75, 19, 21, 20, 15]
+    """
+
+    def __init__(self, report: pd.DataFrame, score: str) -> None:
+        self.report = report
+        self.score = score
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Estimator,
+        X: Rows,
+        y: ArrayLike,
+        *,
+        by: Any,
+        score: str | None = None,
+        n_bins: int = 4,
+        confidence: float = 0.95,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw a score of a fitted model by group.
+
+        Parameters
+        ----------
+        estimator, X, y, by, n_bins, confidence
+            As in `groups.group_report`.
+        score : str, default=None
+            Score to draw, a column of the report. None is "accuracy" for classifiers and "r2" for
+            regressors.
+        ax, **kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        GroupReportDisplay
+
+        Raises
+        ------
+        ValueError
+            If `score` is no score of the report, or as in `groups.group_report`.
+        """
+        report = group_report(estimator, X, y, by=by, n_bins=n_bins, confidence=confidence)
+        scores = [name for name in report if f"{name}_low" in report]
+        score = scores[0] if score is None else score
+        if score not in scores:
+            raise ValueError(f"score must be one of {scores}; got {score!r}")
+        return cls(report, score).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw a point and an interval for each group, and a line for all rows.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes of the picture; None creates a figure.
+        **kwargs : dict
+            Passed to ``ax.errorbar``.
+
+        Returns
+        -------
+        GroupReportDisplay
+            Itself.
+        """
+        self.ax_, self.figure_ = axes_and_figure(ax)
+        groups = self.report.iloc[1:]
+        rows = np.arange(len(groups))
+        value = groups[self.score].to_numpy(dtype=float)
+        # Rounding may put a score just outside of its interval, which matplotlib refuses
+        below = np.maximum(value - groups[f"{self.score}_low"], 0)
+        above = np.maximum(groups[f"{self.score}_high"] - value, 0)
+        style = {"fmt": "o", "color": BLUE, "capsize": 3, **kwargs}
+        limits = np.nan_to_num([below, above])  # no interval
+        self.errorbar_ = self.ax_.errorbar(value, rows, xerr=limits, **style)
+        style = {"color": "black", "ls": "--", "lw": 0.8, "label": self.report.index[0]}
+        self.line_ = self.ax_.axvline(self.report[self.score].iloc[0], **style)
+        names = [f"{name} (n={n})" for name, n in zip(groups.index, groups["n_rows"], strict=True)]
+        self.ax_.set_yticks(rows, names)
+        self.ax_.set(xlabel=_SCORE_LABELS.get(self.score, self.score), ylim=(len(rows) - 0.5, -0.5))
+        legend_above(self.ax_)
         return self

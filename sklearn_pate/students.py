@@ -259,7 +259,11 @@ def _teach(
         # Each row has a weight in each class, and every class has some rows
         class_proba = soft_labels[labelled]
         row, code = np.nonzero(class_proba > np.minimum(_LEAST_RATE, class_proba.max(axis=0) / 2))
-        return _fit_weighted(student, _safe_indexing(rows, row), code, class_proba[row, code])
+        weight = class_proba[row, code]
+        if released.row_weight is not None:
+            weight = weight * released.row_weight[labelled][row]
+            released.row_weight_used = True
+        return _fit_weighted(student, _safe_indexing(rows, row), code, weight)
     labels = released.labels[labelled]
     weight = None if has_class_proba else released.label_weights(labels)
     return _fit_weighted(student, rows, labels, weight)

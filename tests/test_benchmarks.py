@@ -1,6 +1,7 @@
 """Pages of measurements: their odds, tables and numbers are those of formulas and files."""
 
 import contextlib
+import csv
 import json
 import math
 import re
@@ -19,6 +20,7 @@ from benchmarks.peers.choice import chosen
 from benchmarks.peers.found import OURS, firsts, found, other_models, own_relation, verdicts
 from benchmarks.peers.measure import SEEDS, Results
 from benchmarks.peers.models import MODELS
+from benchmarks.shift import command as shift
 from sklearn_pate.aggregators import LaplaceMechanism
 
 ROOT = Path(__file__).parents[1]
@@ -341,3 +343,35 @@ def test_share_of_kernels_is_of_training_and_of_a_poll(networks, monkeypatch):
     found = here.kernels()
     assert (found["share_of_training"], found["share_of_poll"]) == (0.75, 0.75)
     assert found["share_of_poll_without_profiler"] == 0.6
+
+
+# --- public rows from elsewhere: pages are made of the fits ---------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shifts():
+    return json.loads(shift.FILE.read_text())
+
+
+def test_pages_of_shifts_equal_their_fits(shifts):
+    for name, rows in (("alarms", shift.alarms(shifts)), ("scores", shift.score_rows(shifts))):
+        text = (DOCS / "results" / f"shift_{name}.csv").read_text().splitlines()
+        shown = list(csv.reader(line for line in text if not line.startswith("#")))
+        assert shown[1:] == rows and len(rows) > 10
+        assert all(len(row) == len(shown[0]) for row in shown)
+
+
+def test_alarms_without_a_shift_and_misses_of_units_are_those_that_the_page_names(shifts):
+    units = ("months", "twice", "tenfold", "hundredfold", "dollars", "hours", "kilometres", "up to")
+    units = (*units, "scaler")
+    alarms, misses = set(), set()
+    for key, fit in shifts["fits"].items():
+        name, kind, *_ = key.split(" | ")
+        if kind == "none" and fit["warned"]:
+            alarms.add(name)
+        if any(word in kind for word in units) and not fit["warned"]:
+            misses.add((name, kind))
+    text = (DOCS / "results" / "shift_alarms.csv").read_text()
+    assert alarms == {"MNIST pixels"} and "MNIST" in text
+    assert misses and all(name in text for name, _ in misses)
+    assert {name for name, _ in misses} <= {"breast cancer", "digits", "pensions"}

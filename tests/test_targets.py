@@ -388,7 +388,7 @@ def test_estimators_declare_and_fit_their_target(estimator, declared):
     X = np.random.default_rng(0).normal(size=(300, 2))
     y = np.where(X[:, 0] > 0, "b", "a") if estimator.target_type is ClassTarget else 20 + X[:, 0]
     estimator = clone(estimator).set_params(epsilon=8.0, random_state=0)
-    estimator.fit(X, y, X_public=X[:100] + 0.5)
+    estimator.fit(X, y, X_public=np.random.default_rng(1).normal(size=(100, 2)))
     target = ClassTarget(["a", "b"]) if declared is None else declared
     assert estimator._fitted_target == target and type(target) is estimator.target_type
     assert getattr(estimator, target.fitted_attribute).tolist() == target.values.tolist()

@@ -19,6 +19,7 @@ from ..runtime.isolation import limit_threads
 from ..runtime.memory import digest
 from ..runtime.workers import add_up, run, threads_per_worker, warn_if_taking_turns
 from ..secure import exact_type
+from ..shift import OF_UNEQUAL_RECORDS
 from .base import TableMethod
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class BlockMethod(TableMethod):
         neighbors = self.neighbors(private)
         self._shows_blocks = neighbors.n_records is not None
         return neighbors
+
+    @property
+    def _tolerance(self) -> float:
+        """Distance of public rows and records that is no shift; see `shift.PublicShift`."""
+        return OF_UNEQUAL_RECORDS if self._is_weighted or self._groups is not None else 0.0
 
     #: The largest whole number that one record adds to an entry of the table.
     _most_by_record: int

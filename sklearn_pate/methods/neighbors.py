@@ -28,6 +28,7 @@ from ..rdp.discrete import GRID, TICKS
 from ..rules import default_n_cells
 from ..runtime.copies import fresh_seed, isolated_clone, seed_number
 from ..runtime.memory import cached_seed, code_digest, digest
+from ..shift import PublicShift, shift_of_votes
 from .blocks import BlockMethod
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ _HOPELESS = 0.1
 #: (accuracy 0.81), 0.74 on Adult and 0.56 on Diabetes.
 _LEAST_EXPLAINED = 0.05
 
-#: Number of synthetic rows with the same weight as public rows; see `smoothing.expected_votes`.
-_TRUSTED_IF_SYNTHETIC = 300
+#: Number of rows with the same weight as public rows, if they are synthetic or from elsewhere; see
+#: `smoothing.expected_votes`.
+_TRUSTED_IF_OTHERS = 300
 
 
 class ReverseNeighbors(BlockMethod):
@@ -197,7 +199,7 @@ class ReverseNeighbors(BlockMethod):
         are_synthetic: bool = False,
     ) -> None:
         """Make cells of the public rows; see `TableMethod.prepare_public`."""
-        self._n_trusted = _TRUSTED_IF_SYNTHETIC if are_synthetic else math.inf
+        self._n_trusted = _TRUSTED_IF_OTHERS if are_synthetic else math.inf
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
         self._n_votes = None
         if n_records is not None and not self._is_weighted:
@@ -255,7 +257,11 @@ class ReverseNeighbors(BlockMethod):
         """Return the `ReleasedTable` of noisy counts; see `TableMethod.released`."""
         nearest = centers.nearest_cells(self._public, self._centers)[:, 0]
         n_public_in = np.bincount(nearest, minlength=len(self._centers))
-        known = self._n_votes, self._n_trusted
+        shift, n_trusted = None, self._n_trusted
+        if n_trusted == math.inf:  # rows that were given, not synthetic ones
+            shift = self._shift(noisy, noise_std)
+            n_trusted = _TRUSTED_IF_OTHERS if shift.is_alarm else n_trusted
+        known = self._n_votes, n_trusted
         params = {
             "total": smoothing.expected_votes(noisy, n_public_in, noise_std, *known),
             "noise_std": noise_std,
@@ -263,8 +269,18 @@ class ReverseNeighbors(BlockMethod):
             "target": self._target,
         }
         return smoothing.ReleasedTable(
-            noisy, self._centers, self._transformer, params, n_neighbors=int(self.n_neighbors)
+            noisy,
+            self._centers,
+            self._transformer,
+            params,
+            n_neighbors=int(self.n_neighbors),
+            shift=shift,
         )
+
+    def _shift(self, noisy: np.ndarray, noise_std: float) -> PublicShift:
+        """Compare the noisy counts with the public rows."""
+        cells = centers.nearest_cells(self._public, self._centers, int(self.n_neighbors))
+        return shift_of_votes(noisy, cells, self._centers, noise_std, tolerance=self._tolerance)
 
     def read(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels of each public row; see `TableMethod.read`."""

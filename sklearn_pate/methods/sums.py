@@ -57,6 +57,7 @@ from ..readouts import ReleasedProba, SumsClassifier
 from ..releases.published_sums import PublishedSumsRelease
 from ..runtime.memory import code_digest
 from ..secure import in_64_bits, noise_generator, plus_noise
+from ..shift import PublicShift, shift_of_sums
 from ..synthesis.synthesizers import HOPELESS_SIGNAL, LEAST_SIGNAL
 from .base import Method
 from .blocks import BlockMethod
@@ -203,6 +204,8 @@ class ReleasedClassSums(ReleasedProba):
     proba_is_linear : bool
         Whether the discriminants are probabilities, as for a regressor with two levels. If False,
         they are logarithms of class probabilities, up to a constant for each row.
+    shift : shift.PublicShift or None
+        Distance of the public rows from the private records, by the published sums.
     """
 
     transformer: Estimator
@@ -213,6 +216,7 @@ class ReleasedClassSums(ReleasedProba):
     p_value: float
     class_counts: tuple[np.ndarray, float]
     proba_is_linear: bool = False
+    shift: PublicShift | None = None
 
     def __repr__(self) -> str:
         n_classes, n_columns = self.slopes.shape
@@ -446,6 +450,13 @@ class ClassSums(BlockMethod):
             p_value,
             (counts, noise_std / ROW_CONSTANT),
             proba_is_linear=proba_is_linear,
+            shift=shift_of_sums(
+                total,
+                self._rows,
+                n=n,
+                noise_std=noise_std / WITH_PUBLIC_ROWS.total,
+                tolerance=self._tolerance,
+            ),
         )
 
     def read(self, table: ReleasedClassSums) -> tuple[np.ndarray, np.ndarray]:

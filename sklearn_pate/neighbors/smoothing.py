@@ -23,6 +23,7 @@ from ..encoding.fitted_steps import (
     scaler_by_hand,
     sharpened_by_hand,
 )
+from ..shift import PublicShift, shift_of_votes
 from .centers import have_distances, nearest_cells
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ class ReleasedTable:
         `smoothing` and `target`. All of them are public.
     n_neighbors : int
         Number of cells in which each record votes.
+    shift : shift.PublicShift or None
+        Distance of the public rows from the private records, by the published votes. None if the
+        public rows are synthetic.
 
     Examples
     --------
@@ -96,6 +100,7 @@ class ReleasedTable:
     transformer: Any
     smoothing: dict[str, Any]
     n_neighbors: int = 1
+    shift: PublicShift | None = None
 
     @property
     def class_counts(self) -> tuple[np.ndarray, float]:
@@ -151,6 +156,35 @@ class ReleasedTable:
             If the transformer returns infinite or missing numbers for a row.
         """
         return self.probability_field.class_proba(numbers_of_public(self.transformer, X, "X"))
+
+    def shift_from(self, X: Rows) -> PublicShift | None:
+        """Compare the published votes with rows; see `shift.shift_of_votes`.
+
+        Parameters
+        ----------
+        X : array-like with n_samples rows
+            Rows with the features of the public rows.
+
+        Returns
+        -------
+        shift.PublicShift or None
+            None if the public rows of the fit are synthetic.
+        """
+        if self.shift is None:
+            return None
+        numbers = numbers_of_public(self.transformer, X)
+        cells = nearest_cells(numbers, self.centers, self.n_neighbors)
+        return shift_of_votes(
+            self.counts,
+            cells,
+            self.centers,
+            self.smoothing["noise_std"],
+            tolerance=self.shift.tolerance,
+        )
+
+    def cell_of(self, X: Rows) -> np.ndarray:
+        """Return the nearest cell of each row, (n_samples,)."""
+        return nearest_cells(numbers_of_public(self.transformer, X), self.centers)[:, 0]
 
     def by_hand(self) -> list[Any]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""

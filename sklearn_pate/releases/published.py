@@ -14,7 +14,7 @@ from .._numbers import as_float
 from ..association import LEVEL, only_class, p_value_of_counts
 from ..encoding.custom import fitted_on_public, transformed
 from ..encoding.targets import NumberTarget
-from ..exceptions import warn
+from ..exceptions import PublicRowsWarning, warn
 from ..neighbors import RowVectorizer
 from ..neighbors.smoothing import assign_to_similar, shifted
 from ..readouts import TableRegressor
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..aggregators.base import Released
     from ..encoding.targets import Target
     from ..methods.base import Method
+    from ..shift import PublicShift
 
 
 class Published:
@@ -76,6 +77,11 @@ class Published:
     records, positions : list
         Only for the curator: the `StageRecord` of each round, and the queries of each round, as
         positions among the rows with votes.
+    row_weight : ndarray of shape (n_public,) or None
+        Weight of each public row in the student, by published votes per public row. None unless
+        the votes raise an alarm; see `shift.PublicShift`.
+    row_weight_used : bool
+        Whether the student was trained with these weights.
     problem : str or None
         Error of the student if all labels are of one class; None if there is no error.
     """
@@ -91,6 +97,8 @@ class Published:
         self.labels = np.full(n_public, -1)
         self.soft_labels: np.ndarray | None = None
         self.table: Any = None
+        self.row_weight: np.ndarray | None = None
+        self.row_weight_used = False
         self.problem: str | None = None
         self.query_indices = np.array([], dtype=np.intp)
         self.extra_releases: list[Any] = []
@@ -181,6 +189,20 @@ class Published:
         n_labels = len(self.query_indices)
         self.spent = dataclasses.replace(self.spent, n_queries=n_labels, n_answered=n_labels)
 
+    def weight_rows(self, X_public: Rows, shift: PublicShift | None) -> None:
+        """Set `row_weight` if the published votes raise an alarm about public rows.
+
+        Parameters
+        ----------
+        X_public : array-like with n_public rows
+            The public rows that the student learns from.
+        shift : shift.PublicShift or None
+            Distance of these rows from the private records; None if nothing published shows it.
+        """
+        if shift is not None and shift.is_alarm and shift.cell_weight is not None:
+            weight = shift.cell_weight[self.table.cell_of(X_public)]
+            self.row_weight = weight / weight.mean()
+
     def label_of(self, code: int) -> Any:
         """Return the label of a code, as a Python object."""
         return self.target.values[[code]].tolist()[0]
@@ -239,6 +261,7 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
             f"epsilon={plan.epsilon:g} paid for {n_queried} of the {plan.n_queries} requested "
             "queries; only those were asked. Use more noise or raise epsilon to answer all queries"
         )
+    warn_of_shift(released, getattr(released.table, "shift", None))
     if warn_of_one_class(released, plan):
         return
     by_records = released.table is not None
@@ -261,6 +284,40 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
                 "ordered, predict a number with PATERegressor; a larger epsilon or more records "
                 "may help as well. Each new fit spends more of the privacy budget"
             )
+
+
+def warn_of_shift(released: Published, shift: PublicShift | None) -> None:
+    """Warn if the public rows are not distributed like the private records.
+
+    Parameters
+    ----------
+    released : Published
+        Results of the fit.
+    shift : shift.PublicShift or None
+        Distance of the public rows; None if nothing was published that shows it.
+    """
+    if shift is None or not shift.is_alarm:
+        return
+    compared = {
+        "votes": "total variation distance from the published votes, by groups of cells",
+        "sums": "distance from the published mean of encoded records, in standard deviations",
+    }[shift.statistic]
+    advice = ""
+    if shift.is_far:
+        advice = (
+            ". At this distance a fit without public rows, fit(X, y), is probably better; it "
+            "spends anew"
+        )
+    elif released.row_weight_used:
+        advice = ". The student weights public rows by the published votes"
+    warn(
+        f"the public rows differ from the private records: {compared}, {shift.distance:.2f}, "
+        f"expected without a shift {shift.expected + shift.tolerance:.2f}. Another population, or "
+        "synthetic rows: give public rows from the population of the records. A column in another "
+        "unit: convert X_public. Preprocessing of one of them alone: apply the same steps to both, "
+        f"for instance FitOnPublic(StandardScaler()){advice}",
+        PublicRowsWarning,
+    )
 
 
 def _p_value_of_labels(released: Published, X_public: Rows) -> float | None:

@@ -148,6 +148,7 @@ class TableRelease(VotesRelease):
         published.table = table  # kept if the fit is interrupted
         of_rows = votes.method.read(table) if prior is None else table.read(inputs.X_public)
         published.add_class_proba(*of_rows)
+        published.weight_rows(inputs.X_public, getattr(table, "shift", None))
 
     def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> TableCurator:
         """Return the private view of the results."""
