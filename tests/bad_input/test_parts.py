@@ -246,7 +246,7 @@ WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
 
 
 test_votes_that_do_not_match_parameters_are_refused = h.mistakes(
-    ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: pass the rows that were"),
+    ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: pass the rows that the votes"),
     ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "for 30 rows, but X_public has 29"),
     ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
     ("order", lambda: h.fit_votes(classes=[1, 0]), "votes must have one column for each class"),
