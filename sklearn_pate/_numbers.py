@@ -37,7 +37,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_real(value: Any) -> bool:
-    """Return whether a value is a real number, of any type."""
+    """Return whether a value is a `numbers.Real`: `bool` counts as one, `Decimal` does not."""
     return isinstance(value, Real)
 
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh, null_space
 from scipy.stats import chi2, norm
 
-#: Significance level: without a relation, about this fraction of fits, or a smaller one, has a
-#: smaller p-value.
+#: Significance level: without a relation, at most about this fraction of fits has a smaller
+#: p-value.
 LEVEL = 0.05
 
 #: Inverse squared widths of the Gaussian kernels, for squared distances with a median of 1.
@@ -272,9 +272,10 @@ def _p_value(
     Parameters
     ----------
     away : ndarray of shape (n_places, n_contrasts)
-        Independent numbers, which have mean zero if there is no relation.
+        Numbers that have mean zero if there is no relation. They are independent before the
+        subtraction described in `weight`.
     variance : ndarray of shape (n_places, n_contrasts)
-        Variance of each number.
+        Variance of each number before that subtraction.
     kernels : iterable of ndarray of shape (n_places, n_places) or (n_places,)
         Covariance matrices that a relation would add, up to a factor. A 1-D array is the diagonal
         of a diagonal matrix.

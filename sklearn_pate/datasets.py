@@ -96,9 +96,10 @@ def _find_or_download(
         files = ", ".join(" or ".join(names) for names in requested)
         looked_in = ", ".join(map(str, places)) or "no folder, because none was given"
         raise FileNotFoundError(
-            f"Found no files of {name!r}, and OpenML failed ({exc}). Looked for: {files}; in: "
-            f"{looked_in}. Put them into D or D/{folder}, and use data_home=D or set "
-            "SKLEARN_PATE_DATA"
+            f"No folder has all files of {name!r}, and the download from OpenML failed ({exc}). "
+            f"Required: {files}. Searched: {looked_in}. Put the files into one folder, or into its "
+            f"subfolder {folder!r}, and pass this folder as data_home or set SKLEARN_PATE_DATA to "
+            "it"
         ) from exc
     return [], table.frame
 
@@ -378,7 +379,7 @@ def fetch_diabetes130(
 
 
 def _read_idx(path: Path, n_dims: int) -> np.ndarray:
-    """Read an array of unsigned bytes: four magic bytes, big-endian uint32 sizes, and values."""
+    """Read an IDX file: four magic bytes, big-endian uint32 sizes, and values of one byte."""
     with _naming_source(path):
         raw = path.read_bytes()
         if path.suffix == ".gz":
@@ -399,7 +400,10 @@ def _read_mnist(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
     y = _read_idx(labels, 1)
     with _naming_source(f"{images} or {labels}"):
         if X.shape != (len(y), 28, 28) or y.max(initial=0) > 9:
-            raise ValueError(f"{X.shape} images, {len(y)} labels up to {y.max(initial=0)}")
+            raise ValueError(
+                "expected one label from 0 to 9 for each image of 28 x 28 pixels; got images of "
+                f"shape {X.shape}, and {len(y)} labels up to {y.max(initial=0)}"
+            )
     return X.reshape(-1, 784), y
 
 

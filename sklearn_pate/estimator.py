@@ -154,9 +154,9 @@ class PATEEstimator(CheckedEstimator):
             ``partition="predefined"``, the name of its teacher.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the records, which are passed to teachers with a `sample_weight` parameter of
-            `fit`. Where records vote, or a synthesizer counts them, the weights of the records in
-            the counts; they must be in [0, 1].
-            Each weight must depend on its own record alone, or the guarantee does not hold.
+            `fit`. Where records vote, or a synthesizer counts them, they are the weights of the
+            records in the counts, and must be in [0, 1]. Each weight must depend on its own record
+            alone, or the guarantee does not hold.
 
         Returns
         -------
@@ -502,10 +502,13 @@ class PATEEstimator(CheckedEstimator):
             if not self._form.library or hasattr(X, "columns"):
                 raise
             rows = "model.X_synthetic_" if hasattr(self, "X_synthetic_") else "X_public"
+            code = f"X = pd.DataFrame(X, columns={rows}.columns).astype({rows}.dtypes)"
+            if self._form.library == "polars":
+                code = f'X = pl.DataFrame(X.tolist(), schema={rows}.schema, orient="row")'
             raise ValueError(
-                f"this estimator was fitted on a DataFrame: pass a DataFrame; got "
+                "this estimator was fitted on a DataFrame, so it requires a DataFrame; got "
                 f"{type(X).__name__}, which lacks the dtypes of the columns. To convert it:\n"
-                f"    X = pd.DataFrame(X, columns={rows}.columns).astype({rows}.dtypes)"
+                f"    {code}"
             ) from error
 
     @property

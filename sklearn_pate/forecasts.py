@@ -35,7 +35,7 @@ class CellForecast(NamedTuple):
 def noise_exceeds(
     what: str, n_records: float, n_needed: float, kind: str = "records", *, fewer: str = ""
 ) -> str | None:
-    """Return a message if there are so few records that noise exceeds the signal.
+    """Return a message if there are too few records for the noise.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def noise_exceeds(
     n_records : int or float
         Number of records.
     n_needed : float
-        Number of records at which the signal is as large as the noise.
+        Number of records at which the signal exceeds the noise by the factor that the caller needs.
     kind : str, default="records"
         Noun for the records.
     fewer : str, default=""
@@ -58,8 +58,8 @@ def noise_exceeds(
     if n_records >= n_needed:
         return None
     return (
-        f"the noise exceeds the {what}: there are {n_records} {kind}, and about {n_needed:.0f} "
-        f"are needed. Raise epsilon, give more records{fewer}, or join classes"
+        f"too few records for the noise on the {what}: there are {n_records} {kind}, and about "
+        f"{n_needed:.0f} are needed. Raise epsilon, give more records{fewer}, or join classes"
     )
 
 

@@ -99,12 +99,15 @@ def normalize_names(names: Iterable[Any]) -> list[str]:
     is_sequence = hasattr(names, "__iter__") and not isinstance(names, str | bytes | Set | Mapping)
     normalized = normalize_identifiers(list(names), "names").tolist() if is_sequence else []
     if not normalized or len(set(normalized)) < len(normalized):
-        raise ValueError(f"names must be a sequence of distinct names, at least 1; got {names!r}")
+        raise ValueError(
+            "names must be a non-empty sequence of names that differ after normalization to text; "
+            f"got {names!r}"
+        )
     return normalized
 
 
 def normalize_groups(groups: Any, n_records: int) -> np.ndarray:
-    """Return the normalized group of each record; raise unless each record has one."""
+    """Return the normalized group of each record; raise a ValueError unless each has one."""
     # Sets have no order, so records would get the groups of other records
     is_sequence = hasattr(groups, "__len__") and not isinstance(groups, str | bytes | Set | Mapping)
     shape = getattr(groups, "shape", (len(groups),) if is_sequence else ())

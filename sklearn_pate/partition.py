@@ -111,7 +111,9 @@ class GroupPartition:
     ) -> np.ndarray:
         """Return the teacher of each record, an int array of shape (n_records,)."""
         if groups is None:
-            raise ValueError("GroupPartition requires groups=, one identifier per record; got None")
+            raise ValueError(
+                "GroupPartition requires the argument groups: one identifier per record"
+            )
         return _keyed_hash(groups, n_teachers, seed, "groups")
 
 
@@ -172,7 +174,10 @@ class PredefinedPartition:
     def teachers(self, groups: ArrayLike | None) -> tuple[str, ...]:
         """Return the name of each teacher, a tuple of str."""
         if groups is None:
-            raise ValueError('partition="predefined" requires groups=, a name for each record')
+            raise ValueError(
+                'partition="predefined" requires the argument groups: the name of the teacher of '
+                "each record"
+            )
         if self.names is not None:
             return tuple(self.names)
         return tuple(np.unique(normalize_identifiers(groups, "groups")).tolist())
@@ -245,7 +250,9 @@ def assign_teachers(
     n_teachers : int
         Number of teachers; ignored by "predefined".
     unit : {"record", "group"}
-        Unit that the guarantee protects. It is always "group" if the partition uses `groups`.
+        Unit that the guarantee protects. It is always "group" with `PredefinedPartition`,
+        `GroupPartition` and, if `groups` are given, with "random" and "hash". For any other
+        partition object it is used as given.
     index : pandas.Index of shape (n_records,), default=None
         Identifiers of the records, for "hash".
     groups : array-like of shape (n_records,), default=None
@@ -275,9 +282,9 @@ def assign_teachers(
     """
     if unit == "group" and groups is None:
         raise ValueError(
-            'unit="group" protects whole groups and requires groups=, one identifier per record; '
-            "got None. Searches drop groups unless metadata routing is on; pass them to "
-            "cross_validate in params, not as its own groups="
+            'unit="group" protects whole groups and requires the argument groups: one identifier '
+            "per record. Searches drop groups unless metadata routing is on. Pass groups to "
+            "cross_validate in params, not as its parameter groups"
         )
     if groups is not None:
         groups = normalize_groups(groups, n_records)

@@ -63,8 +63,8 @@ def check_fitted(clf: Estimator) -> Estimator:
     """Return the estimator; raise an error unless it is fitted with teachers."""
     if not hasattr(clf, "fit_votes"):
         raise TypeError(
-            f"expected a fitted PATEClassifier; got {type(clf).__name__}. For a search or "
-            "pipeline, use the classifier inside, for instance search.best_estimator_"
+            f"expected a fitted PATEClassifier or PATERegressor; got {type(clf).__name__}. For a "
+            "search or pipeline, use the estimator inside, for instance search.best_estimator_"
         )
     check_is_fitted(clf, "privacy_spent_")
     if clf.privacy_spent_.n_teachers is None:
@@ -678,7 +678,8 @@ class LabelAccuracyDisplay:
         Parameters
         ----------
         clf : PATEClassifier
-            Classifier fitted in this process, with one aggregator.
+            Classifier fitted in this process, with a single aggregator that takes votes; `SoftVote`
+            takes probabilities, so it cannot be drawn.
         y_public : array-like of shape (n_public,)
             True labels of the rows of `X_public`.
         param_name, param_range
@@ -694,10 +695,12 @@ class LabelAccuracyDisplay:
         ------
         ValueError
             If the classifier has no teachers, no queries or no `curator_`, if its aggregator is a
-            list of stages, or if the number of labels differs from the number of public rows.
+            list of stages or a `SoftVote`, or if the number of labels differs from the number of
+            public rows.
         """
         votes = curator_of(clf).votes
         labels = np.asarray(column_or_1d(y_public))
+        _check_takes_votes(clf.aggregator_)
         if isinstance(clf.aggregator_, list):
             raise ValueError(
                 f"clf was fitted in {len(clf.aggregator_)} stages; use from_votes with the votes "
@@ -757,9 +760,10 @@ class LabelAccuracyDisplay:
         Raises
         ------
         ValueError
-            If `y_true` and `classes` do not match `votes`, if `param_range` is empty, or if the
-            mechanism has no parameter `param_name`.
+            If `y_true` and `classes` do not match `votes`, if `param_range` is empty, if the
+            mechanism has no parameter `param_name`, or if it is a `SoftVote`.
         """
+        _check_takes_votes(aggregator)
         votes = check_some_votes(votes)
         codes = _label_codes(y_true, classes, votes.shape)
         if len(param_range) == 0:
@@ -810,6 +814,15 @@ class LabelAccuracyDisplay:
         self.ax_.legend(fontsize="small")
         mark_private(self.ax_)
         return self
+
+
+def _check_takes_votes(aggregator: Any) -> None:
+    """Raise an error for a mechanism such as `SoftVote`, which takes probabilities."""
+    if getattr(aggregator, "temperature", None) is not None:
+        raise ValueError(
+            f"{aggregator} takes the teachers' probabilities, but this display requires an "
+            "aggregator that takes votes, such as GNMax"
+        )
 
 
 def _label_codes(y: Any, classes: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -146,7 +146,11 @@ def warn_if_private(X_public: Any, X: Rows, name: str = "X_public") -> tuple[str
 
 
 def _share_memory(first: Any, second: Any) -> bool:
-    """Return whether two tables share memory, by a check of limited cost."""
+    """Return True if arrays at the same position in two tables share memory, or may share it.
+
+    Only numpy arrays, and pandas columns with numpy dtypes, are compared, each with the one at its
+    position; for other tables the result is False. It is True if the search is cut off.
+    """
     for one, other in zip(_arrays(first), _arrays(second), strict=False):
         try:
             if np.shares_memory(one, other, max_work=_MAX_WORK):  # type: ignore[arg-type]
@@ -243,7 +247,10 @@ def overlap(X: Rows, y: ArrayLike | None, X_public: Rows) -> Overlap:
     private = _table("X", X)
     public = _table("X_public", public_rows(X_public))
     if private.shape[1] != public.shape[1]:
-        raise ValueError(f"X has {private.shape[1]} columns and X_public {public.shape[1]}")
+        raise ValueError(
+            "X and X_public must have the same number of columns; got "
+            f"{private.shape[1]} and {public.shape[1]}"
+        )
     names = list(private.columns)
     if public.columns.is_unique and set(names) == set(public.columns):
         public = public[names]
@@ -303,7 +310,7 @@ def plain(column: pd.Series) -> np.ndarray:
 
 
 def are_all_equal(X_public: Rows) -> bool:
-    """Return whether all public rows hold the same values."""
+    """Return whether there are at least two public rows, all with the same values."""
     n_rows = _num_samples(X_public)
     few = _safe_indexing(X_public, list(range(min(n_rows, 50))))  # first, because this is fast
     return n_rows > 1 and all(np.unique(value_hashes(X)).size == 1 for X in (few, X_public))
@@ -351,9 +358,9 @@ def useless_columns(X_public: Rows) -> list[str]:
     Parameters
     ----------
     X_public : array-like with n_public rows
-        Public rows. Only DataFrames, and arrays of integers, texts or objects, are checked.
-        Distinct floats are not identifiers. Constants in arrays are not reported, because they are
-        common, for example in images.
+        Public rows. Only DataFrames, and 2-D arrays of integers, texts or objects, with at least 30
+        rows are checked. Distinct floats are not identifiers. Constants in arrays are not reported,
+        because they are common, for example in images.
 
     Returns
     -------
@@ -606,8 +613,8 @@ def indexable_rows(X: Rows, name: str) -> Rows:
     rows = as_array(name, X)
     if rows.ndim == 0:
         raise ValueError(
-            f"Expected {name} as a 2D array (or more axes), got a {type(X).__name__}: give an "
-            "array or a DataFrame"
+            f"Expected {name} to be an array with two or more axes; got a {type(X).__name__}: "
+            "give an array or a DataFrame"
         )
     return rows
 
@@ -632,10 +639,10 @@ def _check_is_table(X: Rows, name: str) -> None:
     if isinstance(X, dict) and all(np.ndim(value) == 0 for value in X.values()):
         remedy = "convert this row to a table,\n    {name} = pandas.DataFrame([{name}])"
     if hasattr(X, "fit"):
-        remedy = "the arguments may be swapped, rows come first"
+        remedy = "the arguments may be swapped; rows come first"
     if remedy is not None:
         raise ValueError(
-            f"Expected {name} as a 2D array (or more axes), got a {kind.__name__}: "
+            f"Expected {name} to be an array with two or more axes; got a {kind.__name__}: "
             f"{remedy.format(name=name)}"
         )
 
@@ -656,13 +663,14 @@ def check_not_swapped(X: Rows, y: Any, X_public: Rows = None) -> None:
     axes, axes_of_y, axes_of_public = map(_axes, (X, y, public_rows(X_public)))
     if len(axes) == 1 and len(axes_of_y) == 2 and axes_of_y[1] > 1:
         raise ValueError(
-            "X is 1-dimensional and y is 2-dimensional: they may be swapped. Call fit(X, y), with "
-            "the rows in X, and one label per row in y"
+            "X is 1-dimensional and y is 2-dimensional: they may be swapped. Call fit(X, y), where "
+            "X has the rows and y has one label per row"
         )
     if len(axes_of_y) == 2 and len(axes_of_public) == 1 and axes_of_y[1:] == axes[1:]:
         raise ValueError(
-            "X_public has one axis and y two: X_public and y may be swapped. Call "
-            "fit(X, y, X_public), with one label for each row of X in y and public rows in X_public"
+            "X_public is 1-dimensional and y is 2-dimensional: they may be swapped. Call "
+            "fit(X, y, X_public), where y has one label per row of X and X_public has the public "
+            "rows"
         )
 
 

@@ -202,7 +202,10 @@ class DiversityQueries(CheckedEstimator):
             try:
                 points = np.asarray(points, dtype=np.float64).reshape(len(rows), -1)
             except (TypeError, ValueError):
-                raise ValueError("DiversityQueries requires numbers: give a transformer") from None
+                raise ValueError(
+                    "DiversityQueries requires rows of numbers: set a transformer that returns "
+                    "numbers"
+                ) from None
         points = points[rows]
         chosen = []
         distance = np.full(len(rows), np.inf)  # to the nearest chosen row

@@ -36,7 +36,7 @@ class ReleasedProba(ABC):
 
     @abstractmethod
     def class_proba(self, X: Rows) -> np.ndarray:
-        """Return the class probabilities of rows, (n_samples, n_classes), each by itself."""
+        """Return the class probabilities of rows, (n_samples, n_classes), each row by itself."""
 
     def default_student(self) -> SumsClassifier:
         """Return a classifier that predicts only from the released sums."""
@@ -169,7 +169,7 @@ class StackedTable:
 
     @property
     def p_value(self) -> float:
-        """P-value of both releases, if classes do not depend on rows."""
+        """Combined p-value of both releases; under the null, classes do not depend on rows."""
         return combined([self.table.p_value, self.prior.p_value])
 
     def __repr__(self) -> str:
@@ -243,7 +243,7 @@ class StackedTable:
 def _mixed(
     by_prior: np.ndarray, by_cells: np.ndarray, overall: np.ndarray, powers: tuple[float, float]
 ) -> np.ndarray:
-    """Multiply overall class probabilities by powers of both ratios to them, with sum 1."""
+    """Return the class probabilities of a `StackedTable` with these powers; rows sum to 1."""
     overall = np.maximum(overall, smoothing.MIN_PROBA)
     class_proba = overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]
     return smoothing.floored(class_proba / class_proba.sum(axis=1, keepdims=True))

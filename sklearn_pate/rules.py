@@ -194,8 +194,8 @@ def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float)
     Returns
     -------
     float
-        0.2, 0.1 or 0.05. The fraction decreases with the number of records, divided by the noise on
-        counts. It is 0.1 if the number of records is private.
+        0.2, 0.1 or 0.05: the larger the ratio of the number of records to the noise on counts, the
+        smaller the fraction. It is 0.1 if the number of records is private.
 
     Examples
     --------

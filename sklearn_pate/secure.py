@@ -156,7 +156,7 @@ def _shape(size: Any, *params: Any) -> Any:
 
 
 def exact_type(most: int) -> type:
-    """Return a dtype in which sums of integers up to `most` are exact."""
+    """Return a dtype that holds integer sums of up to `most`, in absolute value, exactly."""
     return np.int64 if most <= _MOST_IN_64_BITS else object
 
 
@@ -265,11 +265,16 @@ def _bernoulli(rng: np.random.Generator, p: Any, q: Any) -> np.ndarray:
 
 
 def _integers(rng: np.random.Generator, limit: int, n: int) -> np.ndarray:
-    """Draw uniform integers in [0, limit); a `limit` above 2**62 must be a power of two.
+    """Draw uniform integers in [0, limit), digit by digit in base 2**62.
 
-    Large limits are denominators of floats, which are powers of two, so they are divisible by
-    2**62.
+    The first digit is at most that of the limit. Integers that are not below the limit are drawn
+    again, which happens with a probability below 1/2 for each integer, and never for a `limit` that
+    is divisible by 2**62.
     """
     if limit <= _WORD:
         return rng.integers(limit, size=n).astype(object)
-    return _integers(rng, limit // _WORD, n) * _WORD + rng.integers(_WORD, size=n)
+    draws = _integers(rng, -(-limit // _WORD), n) * _WORD + rng.integers(_WORD, size=n)
+    is_beyond = draws >= limit
+    if is_beyond.any():
+        draws[is_beyond] = _integers(rng, limit, int(is_beyond.sum()))
+    return draws

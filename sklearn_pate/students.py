@@ -69,8 +69,8 @@ _OWN_WEIGHT = 0.9
 
 #: Remedy if a classifier does not use the weights that soft labels require.
 _WEIGHTS_NEEDED = (
-    "which soft labels require; put preprocessing outside: "
-    "make_pipeline(scaler, SoftLabelClassifier(classifier))"
+    "which soft labels require. Use a classifier that supports weights; if it is the last step of "
+    "a Pipeline, wrap this step alone: make_pipeline(scaler, SoftLabelClassifier(classifier))"
 )
 
 _LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
@@ -136,7 +136,8 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
         Raises
         ------
         ValueError
-            If the rows of soft labels are not distributions, or `estimator` takes no weights.
+            If the rows of soft labels are not distributions, or if `estimator` does not accept
+            `sample_weight`.
         """
         y = as_array("y", y)
         if y.ndim == 1:
@@ -151,7 +152,7 @@ class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator)
             )
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise ValueError(
-                f"the fit of {self.estimator!r} takes no sample_weight, {_WEIGHTS_NEEDED}"
+                f"fit of {self.estimator!r} does not accept sample_weight, {_WEIGHTS_NEEDED}"
             )
         rows, codes = np.nonzero(y)
         self.estimator_ = clone(self.estimator).fit(
@@ -241,8 +242,8 @@ def _teach(
 ) -> Estimator:
     """Fit a student on the kind of labels that it accepts.
 
-    These are, in this order: all rows with labels of some, soft labels, class probabilities as
-    weights of rows (if `by_weights`), or labels.
+    It is the first that applies: all rows, of which some have labels; soft labels; class
+    probabilities as weights of rows (if `by_weights`); labels alone.
     """
     has_class_proba = released.table is not None  # then they are the soft labels
     soft_labels = released.soft_labels

@@ -575,11 +575,11 @@ MISTAKES = {
     ),
     "columns": (
         {"outcome_log_proba": lambda self, votes, p=None: np.zeros((len(votes), 1))},
-        "before any teacher was trained.*a column for each of the 3 classes",
+        "before any label was paid for.*a column for each of the 3 classes",
     ),
     "one argument": (
         {"outcome_log_proba": lambda self, votes: np.full(np.shape(votes), -math.log(3))},
-        "before any teacher was trained.*TypeError",
+        "before any label was paid for.*TypeError",
     ),
     "codes": ({"draw": sampled([3, 7], [True, True])}, "from 0 to 2, or -1 for no answer"),
     "paid": ({"draw": sampled([0, 1], [1.0, 1.0])}, "a bool for each label"),

@@ -23,7 +23,7 @@ from sklearn_pate.rdp import Contribution, DiscreteLaplace
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.synthesis import MarginalSynthesizer
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:the noise exceeds")]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:too few records for the noise")]
 
 # --- noisy tables --------------------------------------------------------------------------------
 

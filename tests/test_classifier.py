@@ -566,5 +566,5 @@ def test_class_weight_refuses_wrong_values(params, match):
 
 
 def test_class_weight_of_teachers_requires_a_student_with_weights():
-    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
+    with pytest.raises(ValueError, match="KNeighborsClassifier does not accept sample_weight"):
         fitted("teachers", student=KNeighborsClassifier(), class_weight="balanced")

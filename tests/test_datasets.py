@@ -185,7 +185,7 @@ def test_fetchers_without_files_name_the_folders(
         assert str(part) in str(error.value)
     assert calls == [(name, {"version": version, "data_home": first, "as_frame": True})]
     monkeypatch.delenv("SKLEARN_PATE_DATA")
-    pytest.raises(FileNotFoundError, fetch).match("in: no folder, because none was given")
+    pytest.raises(FileNotFoundError, fetch).match("Searched: no folder, because none was given")
 
 
 # ------------------------------------------------------------------------------ Adult
@@ -336,7 +336,7 @@ IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz
     (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
     (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not start like an IDX file of 1-dim"),
     (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it contains 2351 values"),
-    (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "(3, 28, 28) images, 2 labels"),
+    (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "shape (3, 28, 28), and 2 labels"),
     (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),
     ids=lambda value: "bytes" if isinstance(value, bytes) else value,
 )

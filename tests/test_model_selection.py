@@ -662,7 +662,7 @@ def test_search_plan_is_independent_of_a_private_n_records(n_records):
 
 @pytest.mark.slow
 def test_small_validation_fraction_is_refused_if_n_records_is_public():
-    with pytest.raises(ValueError, match="less than one of the 1200 private records"):
+    with pytest.raises(ValueError, match="of the 1200 private records is less than one"):
         search_records("replace", validation_fraction=0.0005).fit(ROWS, CODES, PUBLIC_ROWS)
     texts = []
     for n_records in (300, 301):

@@ -113,7 +113,7 @@ def test_record_that_cannot_be_transformed_adds_no_vote(kind, capsys):
 def test_group_adds_one_vote_in_all():
     names = np.repeat([f"person {k}" for k in range(6)], [1, 3, 96, 100, 200, 200])
     assert 6 - 600 * GRID <= pate().poll(X, Y, X_public=X_PUBLIC, groups=names).counts.sum() <= 6
-    with pytest.raises(ValueError, match="give groups=, one identifier per record"):
+    with pytest.raises(ValueError, match="the argument groups to fit or poll: one identifier"):
         pate(unit="group").fit(X, Y, X_public=X_PUBLIC)
 
 
@@ -413,7 +413,7 @@ def test_method_data_and_votes_must_agree():
         (votes.counts, "pass the votes that poll returned"),
     ):
         pytest.raises(ValueError, pate().fit_votes, given, X_PUBLIC).match(reason)
-    with pytest.raises(ValueError, match="300 rows and X_public 299"):
+    with pytest.raises(ValueError, match="for 300 rows, but X_public has 299"):
         pate().fit_votes(votes, X_PUBLIC[1:])
     with pytest.raises(ValueError, match="records cast these votes: poll again"):
         teachers.fit_votes(votes, X_PUBLIC)

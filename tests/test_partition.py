@@ -453,12 +453,12 @@ def test_unlisted_name_is_refused_and_not_quoted():
     with pytest.raises(ValueError, match="groups has a name that is not among the 11") as caught:
         with_names(HOSPITALS[1:]).fit(X, Y, X_PUBLIC, groups=HOSPITAL)
     assert "hospital" not in str(caught.value)
-    pytest.raises(ValueError, with_names().fit, X, Y, X_PUBLIC).match("requires groups=")
+    pytest.raises(ValueError, with_names().fit, X, Y, X_PUBLIC).match("requires the argument group")
 
 
 @cases(
     "names, message",
-    (["1", 1.0], "distinct names"),
+    (["1", 1.0], "names that differ after"),
     (["a", None], "missing value"),
     ([object()], "cannot be compared"),
 )

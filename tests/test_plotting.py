@@ -185,6 +185,8 @@ def test_label_accuracy_display_refuses_labels_that_do_not_match(fitted, votes):
     for draw, given, name, values, reason in (
         (from_estimator, (fitted("GNMax"), Y_PUBLIC[:3]), "sigma", [1], "200 labels; got 3"),
         (from_estimator, (fitted("stages"), Y_PUBLIC), "sigma", [1], "fitted in 2 stages"),
+        (from_estimator, (fitted("SoftVote"), Y_PUBLIC), "sigma", [1], "takes the teachers'"),
+        (from_votes, (votes.counts, Y[1000:], SoftVote()), "sigma", [1], "takes the teachers'"),
         (from_votes, (votes.counts, Y_PUBLIC, GNMax()), "sigma", [1], "not in classes"),
         (from_votes, (votes.counts, [0, 1], GNMax()), "sigma", [1], "require 200 labels"),
         (from_votes, (votes.counts, Y[1000:], GNMax()), "sigma", [], "param_range is empty"),
@@ -281,7 +283,7 @@ def test_displays_use_given_axes_and_refuse_wrong_estimators(fitted, draw, priva
         with pytest.raises(ValueError, match="private, and a pickled or copied estimator"):
             draw(pickle.loads(pickle.dumps(fitted("GNMax"))))
     pytest.raises(NotFittedError, draw, PATEClassifier())
-    with pytest.raises(TypeError, match="expected a fitted PATEClassifier; got LogisticRegression"):
+    with pytest.raises(TypeError, match="fitted PATEClassifier or PATERegressor; got Logistic"):
         draw(LogisticRegression())
 
 

@@ -183,7 +183,7 @@ def test_privacy_spent_has_arithmetic_generator_and_version(params, sampled):
 ROWS = np.random.default_rng(0).normal(size=(900, 3))
 X, X_PUBLIC = ROWS[:600], ROWS[600:].copy()
 Y = (X[:, 0] > 0).astype(int)
-MESSAGE = "random_state is set, so the noise follows from a seed"
+MESSAGE = "the noise follows from a random_state, of this call or of the poll that drew the"
 REMEDY = "Use random_state=None for everything that you publish"
 
 

@@ -295,11 +295,25 @@ def test_text_arrays_are_refused_by_models_of_frames_with_a_remedy(kind):
     X, X_public = frame[:200], frame[200:]
     clf.fit(X, y[:200], X_public=X_public)
     rows = X.to_numpy()
-    with pytest.raises(ValueError, match="on a DataFrame: pass a DataFrame; got ndarray") as caught:
+    with pytest.raises(ValueError, match="so it requires a DataFrame; got ndarray") as caught:
         clf.predict(rows)
     remedy = str(caught.value).rpartition(" = ")[2]
     rows = eval(remedy, {"pd": pd, "X": rows, "X_public": X_public})
     assert np.array_equal(clf.predict(rows), clf.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_text_arrays_are_refused_by_models_of_polars_frames_with_a_remedy():
+    pl = pytest.importorskip("polars", reason="needs polars")
+    frame, y = pl.DataFrame(OF_TEXT["text"].to_dict("list")), data()[1]
+    clf = PATEClassifier(n_teachers=5, epsilon=None, aggregator=PluralityVote(), classes=[0, 1])
+    X, X_public = frame[:200], frame[200:]
+    clf.fit(X, y[:200], X_public=X_public)
+    with pytest.raises(ValueError, match="so it requires a DataFrame; got ndarray") as caught:
+        clf.predict(X.to_numpy())
+    remedy = str(caught.value).partition(" = ")[2]
+    rows = eval(remedy, {"pl": pl, "X": X.to_numpy(), "X_public": X_public})
+    assert rows.schema == X.schema and np.array_equal(clf.predict(rows), clf.predict(X))
 
 
 @pytest.mark.slow
@@ -311,7 +325,7 @@ def test_truth_values_other_than_0_and_1_are_refused():
     rows[0, -1] = 0.5
     with (
         pytest.warns(UserWarning, match=NO_NAMES),
-        pytest.raises(ValueError, match="fitted on a DataFrame: pass a DataFrame"),
+        pytest.raises(ValueError, match="fitted on a DataFrame, so it requires"),
     ):
         clf.predict(rows)
 
@@ -444,7 +458,7 @@ def test_overlap_finds_missing_values_and_renamed_labels():
     public.iloc[1, 0] = 31
     found = overlap(private, [0, 1, 1, 0], public)
     assert found.public_rows.tolist() == [0] and found.label_columns == ["copy"]
-    with pytest.raises(ValueError, match="X has 4 columns and X_public 2"):
+    with pytest.raises(ValueError, match="same number of columns; got 4 and 2"):
         overlap(private, None, public[["age", "kind"]])
 
 

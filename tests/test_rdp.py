@@ -28,6 +28,7 @@ from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger.filters import Account, LedgerTerms, new_filters
 from sklearn_pate.rdp import Contribution
 from sklearn_pate.rdp.checks import check_votes
+from sklearn_pate.rdp.conversion import conversion_penalty
 from sklearn_pate.rdp.cost import _where_it_fits, rounded_up, sum_up, times_up
 from sklearn_pate.rdp.discrete import laplace_table_cost
 from sklearn_pate.rdp.exact import Pairs, round_up
@@ -198,6 +199,14 @@ def gdp_delta(epsilon, mu):
     with mp.workdps(50):
         e, m = mp.mpf(epsilon), mp.mpf(mu)
         return mp.ncdf(m / 2 - e / m) - mp.exp(e) * mp.ncdf(-m / 2 - e / m)
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-3, 0.01, 0.1])
+def test_conversion_penalty_is_negative_above_an_order_that_delta_sets(delta):
+    order = 1 / (math.e * delta) + 1 / 2
+    below, above = conversion_penalty(delta, [0.98 * order, 1.02 * order])
+    assert above < 0 < below
+    assert (conversion_penalty(delta, [1.01, order, 1e9], "classic") > 0).all()
 
 
 @settings(max_examples=100, deadline=None)

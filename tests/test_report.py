@@ -125,7 +125,7 @@ def test_an_error_on_synthetic_rows_is_no_warning_as_well():
     clf = PATEClassifier(epsilon=1e-3, classes=[0, 1], schema=[(-4, 4)] * 3)
     plan = clf.plan(rows, (rows[:, 0] > 0).astype(int))
     (error,) = plan.errors
-    assert "exceeds the sums" in error and error not in plan.warnings
+    assert "noise on the sums" in error and error not in plan.warnings
     assert str(plan).count("! fit refuses: ") == str(plan).count("! ") == 1
 
 

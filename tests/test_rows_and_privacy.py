@@ -123,9 +123,7 @@ def test_synthesizer_requires_groups_for_relations_of_groups(monkeypatch, ledger
     for clf in of_groups(relation):
         clf.set_params(ledger=ledger)
         for method in (clf.fit, clf.poll, clf.plan):
-            with raises(
-                f"records .{relation}., but groups= is None|whole groups and requires groups"
-            ):
+            with raises(f"records .{relation}., but groups is None|whole groups and requires the"):
                 method(X, Y)
         assert ledger.epsilon_spent == 0
         clf.set_params(ledger=None)

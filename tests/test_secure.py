@@ -41,7 +41,7 @@ from sklearn_pate.aggregators import (
     StableArgmax,
 )
 from sklearn_pate.rdp import data_independent_epsilon, exact_rdp, margin_rdp
-from sklearn_pate.secure import SystemGenerator
+from sklearn_pate.secure import SystemGenerator, _integers
 from sklearn_pate.synthesis import MarginalSynthesizer
 
 RNG = np.random.default_rng(0)
@@ -94,6 +94,20 @@ def test_system_generator_draws_discrete_noise_exactly(noise):
     counts = np.bincount(np.clip(sampled, -most - 1, most + 1) + most + 1, minlength=2 * most + 3)
     outside = (1 - inside.sum()) / 2
     assert_drawn_from(counts, [outside, *inside, outside])
+
+
+@cases("limit", 2**62 + 1, 5 * 2**61, 10**19 + 1, 3 * 2**123 + 7, 2**70)
+def test_large_integers_are_uniform(limit, global_random_seed):
+    for rng in (SystemGenerator(), np.random.default_rng(global_random_seed)):
+        whole = _integers(rng, limit, N // 5)
+        assert min(whole) >= 0 and max(whole) < limit
+        assert stats.kstest((whole / limit).astype(float), "uniform").pvalue > ALMOST_NEVER
+
+
+@cases("sigma", 5e18, 1e19, 2.0**64, 1e25)
+def test_large_discrete_gaussian_noise_is_normal(sigma):
+    sampled = rdp.DiscreteGaussian(sigma).sample(SystemGenerator(), (N // 2,)) / sigma
+    assert stats.kstest(sampled.astype(float), "norm").pvalue > ALMOST_NEVER
 
 
 def test_system_generator_draws_once_for_each_array_entry():

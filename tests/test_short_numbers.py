@@ -205,7 +205,7 @@ def test_trial_counts_of_short_numbers_cost_and_draw_the_same(eta, kind):
         assert sampled[0] == sampled[1]
 
 
-@pytest.mark.filterwarnings("ignore:the noise exceeds")
+@pytest.mark.filterwarnings("ignore:too few records for the noise")
 @pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
 def test_record_pays_for_all_cells_of_a_short_n_neighbors(relation):
     X = np.random.default_rng(0).normal(size=(300, 2))

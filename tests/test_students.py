@@ -113,7 +113,7 @@ def test_soft_labels_of_noisy_probabilities_are_learned(temperature):
 @pytest.mark.parametrize("make", [partial(pate, aggregator=SoftVote(6.0)), of_records])
 def test_soft_label_student_without_weights_is_refused_before_spending(make):
     clf = make(student=SoftLabelClassifier(KNeighborsClassifier()))
-    refused = r"tried on public rows.*KNeighborsClassifier\(\) takes no sample_weight"
+    refused = r"tried on public rows.*KNeighborsClassifier\(\) does not accept sample_w"
     with pytest.raises(ValueError, match=refused) as caught:
         clf.fit(X[:3000], Y[:3000], X_public=X_PUBLIC)
     assert "nothing was spent" in caught.value.__notes__[0]

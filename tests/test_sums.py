@@ -552,18 +552,17 @@ def test_schema_refuses_wrong_values(schema, message, ledger):
 
 def test_schema_and_synthesizer_bounds_are_refused_together():
     X, y, clf = on_declared(synthesizer=MarginalSynthesizer(bounds=(-9, 9)))
-    pytest.raises(ValueError, clf.fit, X, y).match("declared once")
+    pytest.raises(ValueError, clf.fit, X, y).match("declared twice, by schema and by bounds of")
     rows = MarginalSynthesizer(n_rows=100, noise=LaplaceMechanism())
     assert clf.set_params(synthesizer=rows, epsilon=10).fit(X, y).X_synthetic_.shape == (100, 6)
 
 
 def test_class_sums_below_their_noise_are_refused():
     X, y, clf = on_declared(epsilon=0.01)
-    with pytest.raises(BadPlanError, match="the noise exceeds the sums"):
+    with pytest.raises(BadPlanError, match="too few records for the noise on the sums"):
         clf.fit(X[:100], y[:100])
-    with pytest.raises(
-        ValueError, match="epsilon_fraction=1 of ClassSumsSynthesizer leaves nothing"
-    ):
+    message = "leaves no epsilon for votes: set epsilon_fraction below 1, or use method='sums'"
+    with pytest.raises(ValueError, match=message):
         synthesizer = ClassSumsSynthesizer(epsilon_fraction=1)
         clf.set_params(epsilon=1, n_teachers=5, synthesizer=synthesizer).fit(X, y)
 

@@ -240,7 +240,7 @@ def test_fit_votes_refuses_a_cap_that_the_rows_use_up():
     mu = np.sqrt(votes.synthesis.cost.mu_squared)
     of_rows = brentq(lambda epsilon: gaussian_delta(epsilon, mu) - 5e-6, 1e-6, 50)
     clf.set_params(epsilon=of_rows * 0.999)
-    message = "differs from the plan of poll.*leaves nothing of epsilon="
+    message = "differs from the plan of poll.*leaves no epsilon for labels"
     with pytest.raises(BudgetExceededError, match=message):
         clf.fit_votes(votes)
 

@@ -235,7 +235,7 @@ def test_ptr_epsilon_is_reduced_by_the_rows():
 
 def test_rows_that_cost_all_of_epsilon_are_refused():
     greedy = LaplaceMechanism(1.0)  # costs 6, and 8 with three columns
-    with pytest.raises(BudgetExceededError, match="leaves nothing of the limit epsilon=4"):
+    with pytest.raises(BudgetExceededError, match="the limit epsilon=4 leaves no epsilon"):
         on_array(greedy).fit(ARRAY, Y)
     unlimited = on_array(greedy, epsilon=None, aggregator=LaplaceMechanism(1.0))
     assert unlimited.fit(ARRAY, Y).privacy_spent_.epsilon == 8.0

@@ -60,10 +60,13 @@ def plan_queries(
         The user's parameter. ``GNMax(sigma=None)`` and similar mechanisms are calibrated. The
         mechanisms of a list are stages, used in this order.
     n_queries : int, list of int or None
-        Requested number of queries of each stage. None, which requires a single stage, is the
-        largest number up to `n_public` within the cap. If the noise of each query is calibrated,
-        this number is also reduced until the noise scale is at most `rules.most_noise`, but not
-        below `rules.fewest_queries`.
+        Largest number of queries of each stage; None is `n_public`, and is not possible for a list
+        of stages. If the cap does not pay for all queries of a single stage that have equal costs,
+        their number is reduced to the largest number within the cap. The queries of several stages,
+        and queries whose cost depends on a check, are not reduced, but a filter stops them at the
+        cap. If `n_queries` is None and the noise of each query is calibrated, the number is also
+        reduced until the noise scale is at most `rules.most_noise`, but not below
+        `rules.fewest_queries`.
     n_public, n_teachers, n_classes : int
         Number of public rows, of teachers and of classes.
     epsilon : float or None
@@ -84,8 +87,10 @@ def plan_queries(
     Raises
     ------
     BudgetExceededError
-        If the cap does not pay for one query of each stage or, with ``accounting="ptr"``, if the
-        test would fail even if all teachers agreed.
+        If the cap does not pay for one query of each stage (if noise and number are both chosen
+        here: with a noise scale of at most `rules.most_noise`). If some noise is calibrated, and
+        the cap does not pay for the stages with fixed noise. With ``accounting="ptr"``, if the test
+        would fail even if all teachers agreed.
     ValueError
         If `epsilon` is None and the noise of a mechanism must be calibrated, if there are fewer
         public rows than queries, or if the parameters are invalid.
@@ -297,10 +302,11 @@ def check_stages(
         n_queries = n_public
     requested: list[Any] = n_queries if isinstance(n_queries, list) else [n_queries]
     if isinstance(n_queries, list) != is_list or len(requested) != len(stages):
+        expected = f"a list of length {len(stages)}" if is_list else "one number or None"
         raise ValueError(
-            f"aggregator is {f'a list of {len(stages)} stages' if is_list else 'one stage'}, so "
-            f"n_queries must be {'a list of one number per stage' if is_list else 'one number'}; "
-            f"got n_queries={shown(n_queries)}"
+            f"n_queries must be {expected}, because aggregator is "
+            f"{'a list of stages' if is_list else 'a single stage'}; got "
+            f"n_queries={shown(n_queries)}"
         )
     if any(not isinstance(n, Integral) or n < 1 for n in requested):
         raise ValueError(
@@ -508,8 +514,8 @@ def plan_table(
     Raises
     ------
     BudgetExceededError
-        If the noise is set and costs more than the cap, if the prior cost leaves nothing of the
-        cap, or if no valid noise has a cost within the cap.
+        If the noise is set and costs more than the cap, if the prior cost is at least the cap, or
+        if no valid noise has a cost within the cap.
     TypeError
         If `cost` of the mechanism does not return an `rdp.Cost`.
     ValueError
@@ -598,8 +604,8 @@ def calibrated(
     spent = rest.pure if is_pure else rest.epsilon(delta)[0]
     if spent >= epsilon:
         raise BudgetExceededError(
-            f"synthetic rows and extra releases cost epsilon={spent:.4g}, which leaves nothing of "
-            f"the cap epsilon={epsilon:g} for labels. Raise epsilon"
+            f"synthetic rows and extra releases cost epsilon={spent:.4g}, so the cap "
+            f"epsilon={epsilon:g} leaves no epsilon for labels. Raise epsilon"
         )
 
     def cost_at(scale: float, orders: np.ndarray = DEFAULT_ORDERS) -> Cost:

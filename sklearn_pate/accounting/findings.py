@@ -228,7 +228,7 @@ class NoiseExceedsVotes(Finding):
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseExceedsMeans(Finding):
-    """The noise exceeds the signal of the means of a numeric target.
+    """The noise is too large for the means of a numeric target.
 
     Attributes
     ----------

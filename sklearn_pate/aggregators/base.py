@@ -409,7 +409,7 @@ class SoftAggregator(Mechanism):
     def aggregate(
         self, votes: ArrayLike, student_proba: ArrayLike | None = None, random_state: Seed = None
     ) -> np.ndarray:
-        """Draw the most probable class of each query's soft label."""
+        """Draw soft labels, and return the most probable class of each."""
         return self.release(votes, student_proba, random_state).labels
 
     def release(
@@ -422,7 +422,11 @@ class SoftAggregator(Mechanism):
 
 
 def _keep_together(cls: type, base: type, stated: str, sampled: Sequence[str]) -> None:
-    """Use the samplers of `base` if `stated` is defined in a more derived class than a sampler."""
+    """Replace each sampler of `cls` that is older than the method `stated` by that of `base`.
+
+    A sampler is older if a less derived class defines it. In the opposite case, TypeError is
+    raised.
+    """
     check_stated(cls, stated, sampled)
     for name in sampled:
         if age_of(cls, stated) < age_of(cls, name):

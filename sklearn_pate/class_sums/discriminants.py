@@ -114,7 +114,8 @@ def public_discriminants(
     Parameters
     ----------
     by_class : ndarray of shape (n_classes, n_columns)
-        Noisy sums of ``psi * (one_hot(y) - 1 / n_classes)``. The last column is constant.
+        Noisy sums of ``psi * (one_hot(y) - 1 / n_classes)``. Here `psi` is an encoded row, scaled
+        to length 1. Its last entry is the same in all rows.
     total : ndarray of shape (n_columns,)
         Noisy sums of `psi`.
     sds : (float, float)
@@ -198,9 +199,10 @@ def _shrunk_counts(sums: Sums, n: float) -> np.ndarray:
 
 
 def _denoised(sums: Sums, n: float) -> tuple[np.ndarray, float, float]:
-    """Return the denoised second moment per record, the variance elsewhere, and the noise's edge.
+    """Return the denoised second moment, the variance in other directions, and the noise's edge.
 
-    The noise is a Wigner matrix of known size; the edge is its largest eigenvalue. A signal below
+    All three are per record. The noise is a Wigner matrix of known size; the edge is its largest
+    eigenvalue. A signal below
     the edge cannot be detected. An eigenvalue above the edge is shifted up by noise, and its
     eigenvector is rotated, by known amounts (Benaych-Georges and Nadakuditi 2011). All other
     directions get the same variance. All rows have length 1, which determines the trace.
@@ -221,7 +223,10 @@ def _denoised(sums: Sums, n: float) -> tuple[np.ndarray, float, float]:
 
 
 def _mean(sums: Sums, n: float, moment: np.ndarray, rest: float) -> tuple[np.ndarray, float]:
-    """Return the mean of all rows, shrunk to 0 by its noise, and the variance of its noise."""
+    """Return the mean of all rows, shrunk towards 0 according to its noise, and that variance.
+
+    The second result is the variance of the noise on each entry of the mean.
+    """
     noise = (sums.sd / WITHOUT_PUBLIC_ROWS.total / n) ** 2
     values, vectors = np.linalg.eigh(moment)
     values = np.maximum(values, 0.3 * rest)
@@ -268,8 +273,9 @@ def _shrunk_means(
 
     The expected square of a mean in a direction is ``t * variance**power``. With a power of 1, the
     distance between classes, divided by the standard deviation, is the same in every direction.
-    With a larger power, classes differ more in directions of large variance. The t and power of the
-    maximal likelihood are used; each mean counts as `n_free` numbers.
+    With a larger power, classes differ more in directions of large variance. The number t and the
+    power maximize the likelihood, in which each mean counts as `n_free` numbers, with a `penalty`
+    on powers other than 1.
     """
     typical = np.exp(np.log(variance).mean())
 

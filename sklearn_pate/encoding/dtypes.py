@@ -78,9 +78,10 @@ class RowForm(NamedTuple):
 
         An array becomes a DataFrame if the model was fitted on a DataFrame of pandas or polars with
         numeric and boolean columns only. A DataFrame becomes an array if the model was fitted on an
-        array. Objects and text become floats if the model was fitted on numbers. Rows that cannot
-        be converted without guessing a type are returned unchanged. If `by_value` is set, only its
-        columns that are read by value are converted, to floats or to text.
+        array. Objects, and arrays of text, become floats if the model was fitted on numbers. What
+        cannot be converted without guessing a type stays unchanged. If `by_value` is set, the rows
+        get its form (array or DataFrame): its columns that are read by value become floats or text,
+        and arrays also get its dtype.
         """
         if self.by_value is not None:
             return self.by_value.like(X)

@@ -68,7 +68,7 @@ def nearness_by_hand(centers: np.ndarray, gamma: float, weights: np.ndarray) -> 
 
 
 def floored_by_hand(least: float) -> list[Estimator]:
-    """Return the steps of `cells.floored`: class probabilities get a minimum, and sum to 1."""
+    """Return the steps of `smoothing.floored`: class probabilities get a minimum, and sum to 1."""
     return [calling("clip", least, 1), Normalizer("l1")]
 
 
@@ -78,7 +78,7 @@ def proba_by_softmax(least: float) -> list[Estimator]:
 
 
 def sharpened_by_hand(power: float, least: float) -> list[Estimator]:
-    """Return the steps of `cells.sharpened`, which convert means to class probabilities."""
+    """Return the steps of `smoothing.sharpened`, which convert means to class probabilities."""
     powers = calling("__pow__", power)
     return [calling("clip", least, 1), powers, Normalizer("l1"), *floored_by_hand(least)]
 

@@ -49,7 +49,7 @@ class Cells(NamedTuple):
         return np.isnan(self.numbers) & ~self.are_texts
 
     def all_texts(self) -> np.ndarray:
-        """Return each cell as text, including numbers, (n_rows,), and None for gaps."""
+        """Return the text of each cell, also of numbers, or None for a gap; shape (n_rows,)."""
         texts = np.full(len(self.numbers), None, dtype=object)
         for k in np.flatnonzero(~np.isnan(self.numbers)):
             texts[k] = text_of_number(self.numbers[k])
@@ -60,7 +60,7 @@ class Cells(NamedTuple):
 
 
 def text_of_number(number: float) -> str:
-    """Return the shortest text of a float, without a decimal point if it is whole."""
+    """Return the shortest text of a float, without a point if it is whole and below 1e15."""
     is_short = abs(number) < 1e15 and number == int(number)
     return str(int(number)) if is_short else repr(float(number))
 
@@ -129,7 +129,8 @@ def _of_categories(values: pd.Series) -> Cells:
 class _Reader:
     """Converter of values to numbers or texts, with a cache for values of type str.
 
-    Values of other types are not cached, because they may be equal to different values.
+    Values of other types are not cached, because values that are read differently can be equal as
+    keys of a dict, such as 1 and True.
     """
 
     def __init__(self) -> None:

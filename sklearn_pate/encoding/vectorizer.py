@@ -172,7 +172,7 @@ def _has_text(value: Any) -> bool:
 
 
 def _with_texts(X: Rows) -> Rows:
-    """Replace values of a DataFrame that cannot be converted to text by NaN, each by itself."""
+    """Replace with NaN each value of a DataFrame that cannot be converted to text."""
     if not isinstance(X, pd.DataFrame):
         return X
     for name in [name for name, dtype in X.dtypes.items() if dtype.kind == "O"]:

@@ -67,11 +67,12 @@ def check_data(
     X, y, sample_weight, groups
         As given to `fit`.
     X_public : array-like with n_public rows or None
-        All public rows; None omits the comparison, if the dtypes of synthetic rows are not known.
+        All public rows. None if the dtypes of synthetic rows are not known yet; the tables are then
+        not compared.
     counts_records : bool
         Whether records vote, or a synthesizer counts them. Weights must then be in [0, 1].
     is_found : bool, default=False
-        Whether the target was found, so that records may have labels other than the classes.
+        Whether the target was found by a noisy release, so that records may have other labels.
 
     Returns
     -------
@@ -82,8 +83,8 @@ def check_data(
         return PrivateData(X=X, codes=None, target=estimator._declared_target())
     if isinstance(groups, str):
         raise ValueError(
-            "groups must have one identifier for each record, but is one text: pass the column "
-            "of that name, groups=X.pop(name)"
+            "groups must hold one identifier per record; got a single str. To use the column with "
+            "this name, pass groups=X.pop(name)"
         )
     X = indexable_rows(X, "X")
     check_features(estimator, X, "X", reset=True)
@@ -95,10 +96,11 @@ def check_data(
     is_other = codes < 0 if is_found and isinstance(target, ClassTarget) else None
     is_cut = sample_weight is not None and ((sample_weight < 0) | (sample_weight > 1)).any()
     if counts_records and is_cut:
+        for_rare = ". For a rare class, use class_weight='balanced', at no privacy cost"
         raise ValueError(
-            "sample_weight must be from 0 to 1 where records vote or a synthesizer counts them: "
-            "larger weights would be clipped to 1. Divide by the largest weight that may occur. "
-            "For a rare class, use class_weight='balanced', at no privacy cost"
+            "sample_weight must be between 0 and 1 where records vote or a synthesizer counts "
+            "them, because other weights would be clipped. Divide by the largest weight that may "
+            f"occur{for_rare if hasattr(estimator, 'class_weight') else ''}"
         )
     return PrivateData(
         X=X,
@@ -132,14 +134,15 @@ def _may_be_transformed(X: Rows, X_public: Rows) -> bool:
 def check_votes_given(
     estimator: Estimator, votes: Any, X_public: Rows, temperature: float | None
 ) -> Votes:
-    """Check the votes given to `fit_votes`, `Votes` or counts, and return them as `Votes`."""
+    """Check the argument `votes` of `fit_votes`, a `Votes` or counts, and return a `Votes`."""
     declared = estimator._declared_target()
     counts = votes.counts if isinstance(votes, Votes) else check_votes(votes)
     n_rows = getattr(votes, "n_public", None) or len(counts)
     n_public = _num_samples(X_public)
     if n_rows != n_public:
         raise ValueError(
-            f"votes has {n_rows} rows and X_public {n_public}; pass the rows that were voted on"
+            f"votes are for {n_rows} rows, but X_public has {n_public}; pass the rows that the "
+            "votes are for"
         )
     if not isinstance(votes, Votes):
         # Not sorted: the order of `classes` is the order of the columns
@@ -179,9 +182,10 @@ def given_rows(X_public: Rows) -> Rows:
 
 
 def like_array(X: Rows, X_public: Rows) -> Rows:
-    """Convert a public DataFrame to an array if the private rows are an array of the same dtype.
+    """Convert a public DataFrame to an array if the private rows are a similar array.
 
-    Otherwise, return the public rows unchanged. The conversion is for meta-estimators such as
+    The array must have the same dtype and number of columns as the converted rows. Otherwise, the
+    public rows are returned unchanged. The conversion is for meta-estimators such as
     `BaggingClassifier`, which convert private DataFrames to arrays but not public ones.
     """
     if not isinstance(X, np.ndarray) or X.ndim != 2 or not hasattr(X_public, "columns"):
@@ -193,8 +197,9 @@ def like_array(X: Rows, X_public: Rows) -> Rows:
 def check_features(estimator: Estimator, X: Rows, name: str, reset: bool = False) -> None:
     """Check the axes of rows, and the number and names of their features, but not the values.
 
-    If `reset` is True, the estimator stores the number and the names. Otherwise they must be equal
-    to the stored number and names.
+    If `reset` is True, the estimator stores the number and the names. Otherwise the number, and the
+    names with their order, must be equal to the stored ones. If only one of the two has names,
+    scikit-learn warns, and the names are not compared.
     """
     _check_axes(X, name)
     try:
@@ -227,7 +232,8 @@ def _check_axes(X: Rows, name: str) -> None:
         elif len(shape) == 1 and X.dtype.kind in "OSTU":
             remedy = f"Make a DataFrame of one column, {name} = pandas.DataFrame({name})"
         raise ValueError(
-            f"Expected {name} as a 2D array (or more axes), got a {len(shape)}D array. {remedy}"
+            f"Expected {name} to be an array with two or more axes; got a {len(shape)}D array. "
+            f"{remedy}"
         )
     if 0 in shape[:2]:
         raise ValueError(
@@ -254,7 +260,7 @@ def check_forms(X: Rows, X_public: Rows) -> None:
 
 
 def check_dtypes(X: Rows, X_public: Rows) -> None:
-    """Refuse private data whose dtypes differ from the dtypes of the public rows.
+    """Refuse private rows whose columns or dtypes differ from those of the public rows.
 
     Votes depend on the dtypes of columns, and one private record can change a dtype.
     """
@@ -316,7 +322,7 @@ def checked_targets(
 ) -> tuple[np.ndarray, Target, np.ndarray | None]:
     """Return private labels or numbers as codes, their target, and the weights.
 
-    If the target was found, labels that are not among the classes have the code -1.
+    If the target was found, labels that are not among the classes get the code -1.
     """
     target = estimator._declared_target()
     y = estimator.target_type.column(y)

@@ -143,9 +143,9 @@ def _check_modules(student: Estimator) -> None:
     ours = [name for name in names if name.partition(".")[0] == _OURS]
     if ours:
         raise ValueError(
-            f"the student holds {', '.join(ours)}, but an export must load without sklearn_pate: "
-            "pickle the estimator, or train a student of scikit-learn, fit_student(X_public, "
-            "student) or, with synthetic rows, fit_student(student=...)"
+            f"the student holds {', '.join(ours)}, but an export must load without sklearn_pate. "
+            "Pickle the estimator instead, or train a scikit-learn student with "
+            "fit_student(X_public, student) or, on synthetic rows, fit_student(student=student)"
         )
 
 

@@ -84,7 +84,7 @@ class Inputs:
     Attributes
     ----------
     estimator : PATEClassifier
-        Estimator with all other parameters.
+        Estimator with the parameters of the fit.
     X_public : array-like with n_public rows
         All public rows. Before synthetic rows are drawn, made-up rows replace them.
     target : targets.Target
@@ -313,7 +313,7 @@ def check_inputs(
     Parameters
     ----------
     estimator : PATEClassifier or PATERegressor
-        Estimator with a declared target, or that of the rest of a fit, see `targets.rest_of`.
+        Estimator of the fit or, after a search for the target, the copy from `targets.rest_of`.
     X, y, X_public, groups, sample_weight
         As in `fit`.
     search : TargetSearch or None, default=None
@@ -408,8 +408,8 @@ def _first_choice(
 ) -> tuple[MethodChoice, Method]:
     """Return the choice of a method before the data are checked, and the method.
 
-    With public rows, numbers of encoded rows may change the choice later. Without public rows, the
-    choice is final.
+    With public rows, counts of the encoded rows may change the choice later. Without public rows,
+    the choice is final.
     """
     if synthesizer is None:
         choice = methods.chosen(estimator, X)
@@ -429,7 +429,7 @@ def _first_choice(
 def _cloned(estimator: Estimator) -> Estimator:
     """Clone an estimator; refuse a parameter that cannot be copied.
 
-    Checks change the clone instead of the fitted estimator, which a failed refit leaves unchanged.
+    Checks change only the clone, so a failed refit leaves the fitted estimator unchanged.
     """
     with contextlib.suppress(Exception):
         return clone(estimator)
@@ -461,7 +461,7 @@ def _check_sites(estimator: Estimator, X_public: Rows, **not_given: Any) -> None
         if is_so:
             raise ValueError(
                 f"{what} when X is Sites, because teachers load the records of their sites: change "
-                "this, or give X, y, partition='predefined' and groups=, the site of each record"
+                "this, or give X, y, partition='predefined' and groups, the site of each record"
             )
 
 
@@ -484,7 +484,7 @@ def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tu
             synthesizers.check_no_public(X_public)
         X_public = synthesis.rows
     if X_public is None:
-        raise ValueError("X_public is missing: pass the rows that were voted on")
+        raise ValueError("X_public is missing: pass the rows that the votes are for")
     method = _method_of_votes(estimator, getattr(votes, "method", None), synthesis)
     method.release.check_votes(votes, method, is_given=estimator.method != "auto")
     _check_parts(estimator, method)
@@ -587,9 +587,9 @@ def _check_default_rows(X_public: Rows) -> None:
 def _check_unit(estimator: Estimator, neighbors: Neighbors) -> None:
     if estimator.unit == "group" and neighbors.unit != "group":
         raise ValueError(
-            f"unit='group', but these votes protect one {neighbors.unit}; in fit or poll, give "
-            "groups=, one identifier per record. Searches drop groups unless metadata routing is "
-            "on. Pass groups to cross_validate in params, not as its parameter groups"
+            f"unit='group', but these votes protect one {neighbors.unit}; pass the argument groups "
+            "to fit or poll: one identifier per record. Searches drop groups unless metadata "
+            "routing is on. Pass groups to cross_validate in params, not as its parameter groups"
         )
 
 
@@ -621,8 +621,8 @@ def check_labelled_rows(X_public: Rows, n_labelled: int, digest: str) -> None:
     """
     if _num_samples(X_public) != n_labelled:
         raise ValueError(
-            f"X_public has {_num_samples(X_public)} rows, and labels were released for the "
-            f"{n_labelled} rows given to fit; pass the same rows in that order"
+            f"X_public has {_num_samples(X_public)} rows, but labels were released for the "
+            f"{n_labelled} rows given to fit; pass those rows again, in the same order"
         )
     if rows_digest(X_public) != digest:
         warn(

@@ -205,9 +205,10 @@ def _own_method(estimator: Estimator, *, has_public_rows: bool) -> Method:
         )
     if not is_ours(method) and type(method.release) is not LabelsRelease:
         raise ValueError(
-            f"{name} is a method of your own, or a subclass, that releases a table. The library "
-            "cannot check the privacy of such a table: use methods.ReverseNeighbors itself, or "
-            "subclass methods.VotingMethod and do not override its release"
+            f"{name} is not a method of this library, and releases more than labels. The library "
+            "cannot check the privacy of such a table or statistic: use an unchanged "
+            "ReverseNeighbors or ClassSums, or subclass methods.VotingMethod without overriding "
+            "its attribute release"
         )
     is_same_type = method.target_type is estimator.target_type
     if not is_same_type and not method.release.releases_proba:

@@ -93,8 +93,8 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
     if epsilon is not None and of_rows >= epsilon:
         raise BudgetExceededError(
             f"the plan differs from the plan of poll, whose synthetic rows already cost "
-            f"epsilon={of_rows:.4g} at half of delta, which leaves nothing of "
-            f"epsilon={epsilon:g} for labels. Use the same parameters as in poll, or raise epsilon"
+            f"epsilon={of_rows:.4g} at half of delta, so the limit epsilon={epsilon:g} leaves no "
+            "epsilon for labels. Use the same parameters as in poll, or raise epsilon"
         )
     left = None if epsilon is None else epsilon - of_rows
     labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))

@@ -41,9 +41,10 @@ def warn_if_seeded(spent: PrivacySpent) -> None:
         return
     _has_warned.set()
     warn(
-        "random_state is set, so the noise follows from a seed: anybody who knows or guesses the "
-        "seed can subtract the noise. Use random_state=None for everything that you publish. "
-        "privacy_spent_.generator is now 'seed'. This warning is issued once per process"
+        "the noise follows from a random_state, of this call or of the poll that drew the "
+        "synthetic rows: anybody who knows or guesses this seed can subtract the noise. Use "
+        "random_state=None for everything that you publish. The attribute generator of the privacy "
+        "statement is 'seed'. This warning is issued once per process"
     )
 
 

@@ -116,9 +116,12 @@ def set_fraction(synthesizer: Any, *, reads_sums: bool, is_search: bool = False)
             f"{name} with epsilon_fraction={getattr(synthesizer, 'epsilon_fraction', None)!r}"
         )
     if not reads_sums and getattr(synthesizer, "epsilon_fraction", None) == 1:
+        or_else = ", or use method='sums', which has no votes" if has_sums else ""
+        if is_search:
+            or_else = ", because each trial of a search requires votes"
         raise ValueError(
-            f"epsilon_fraction=1 of {name} leaves nothing of epsilon for votes; set it below 1"
-            + (", as each trial of a search requires votes" if is_search else ", or method='sums'")
+            f"epsilon_fraction=1 of {name} leaves no epsilon for votes: set epsilon_fraction "
+            f"below 1{or_else}"
         )
 
 
@@ -145,7 +148,9 @@ def _declare_columns(synthesizer: Any, schema: Any, X: Rows) -> None:
         p for p in ("bounds", "categories", "missing") if getattr(synthesizer, p) is not None
     ]
     if declared:
-        raise ValueError(f"columns are declared once: by schema, or by {declared[0]} of {name}")
+        raise ValueError(
+            f"columns are declared twice, by schema and by {declared[0]} of {name}: give only one"
+        )
     synthesizer.set_params(**schema.parameters(X))
 
 

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 class BlockMethod(TableMethod):
     """Base class of methods that encode and count records in blocks.
 
-    `prepare` of a subclass sets `_transformer`, which is fitted on public rows, and `_public`, the
-    encoded public rows. With a memory, it also sets `_fingerprint`, a digest for the cache key.
+    `prepare` of a subclass calls `_note_public` and returns its result. It also sets
+    `_transformer`, fitted on public rows, and `_public`, the encoded public rows. If there is a
+    cache folder, it sets `_fingerprint`, a digest for the cache key, as well.
     """
 
     def _note_public(self, private: PrivateData, memory: Memory | None) -> Neighbors:
@@ -106,7 +107,7 @@ class BlockMethod(TableMethod):
         return table
 
     def check_public(self, X_public: Rows) -> None:
-        """Compare the encoded public rows; see `TableMethod.check_public`."""
+        """Raise an error if the encoded rows differ; see `TableMethod.check_public`."""
         numbers = custom.transformed(self._transformer, X_public)
         size = np.abs(self._public).max(axis=0)
         least = 1e-6 * size + 1e-12 * size.max()  # for rounding errors

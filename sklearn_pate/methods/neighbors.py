@@ -83,23 +83,26 @@ class ReverseNeighbors(BlockMethod):
         which accepts numbers, categories and missing values in DataFrames, arrays and sparse rows.
     n_cells : int, default=None
         Number of cells. With None, `rules.default_n_cells` computes it from public numbers: the
-        number of records, divided by seven times the standard deviation of the noise (20 records
-        per cell at epsilon 1). A small number is doubled, up to 32. There are at least four cells
-        for each class, at most half as many cells as public rows, and at most 1,000.
+        number of records (of public rows, if the number of records is private), divided by seven
+        times the standard deviation of the noise (20 records per cell at epsilon 1). A small number
+        is doubled, up to 32, and raised to four cells for each class. It is then limited to half
+        the number of public rows, and to 1,000.
     n_neighbors : int, default=1
         Number of nearest cells in which each record votes.
     smoothing : {"auto"} or float, default="auto"
         Length scale of the Gaussian process that smooths the cells, in units of the median distance
-        between two cells, from 0.001 to 1000. "auto" maximizes the likelihood of the noisy table.
-        With a number, a row that is many length scales away from all cells gets the class
-        probabilities of the whole table, so values far below 0.3 are not useful.
+        between two cells, from 0.001 to 1000. "auto" estimates it from the noisy table. With a
+        number, all rows that are many length scales away from every cell get the same class
+        probabilities: those of the whole table, raised to a power and normalized. So values far
+        below 0.3 are not useful.
     relation : {"replace_one", "add_or_remove_one"}, default="replace_one"
         The neighboring data sets that the guarantee covers. "replace_one": one record (or one
         group) is replaced by another. "add_or_remove_one": one record (or one group) is added or
         removed, which is a weaker guarantee with half the Laplace noise.
     random_state : int or None, default=None
         Seed of the transformer and of the clustering, which use public rows only. With None, the
-        seed is derived from the estimator's `random_state` if that is set, and new otherwise.
+        seed is derived from the estimator's `random_state` if that is set. Otherwise it is new or,
+        if the estimator has a `memory`, stored there for later fits on the same public rows.
 
     References
     ----------

@@ -223,7 +223,7 @@ class ReleasedClassSums(ReleasedProba):
         return f"ReleasedClassSums({n_classes} classes, {n_columns} columns)"
 
     def class_proba(self, X: Rows) -> np.ndarray:
-        """Return the class probabilities of rows, (n_samples, n_classes), each by itself."""
+        """Return the class probabilities of rows, (n_samples, n_classes), each row by itself."""
         return self.class_proba_of(
             _rows_of(transformed(self.transformer, X), self.mean, self.scale)
         )

@@ -204,10 +204,11 @@ class Teachers(VotingMethod):
         """Train the teachers and count their votes; see `VotingMethod.vote`.
 
         Votes are added up as teachers finish, so no array of size teachers x queries is stored.
-        Each worker receives only the parts of its own teachers. Workers share the processor's
-        cores: the number of threads of each teacher is limited, and its joblib jobs run
-        sequentially. Each teacher runs in `runtime.isolation.isolated`, so teachers in threads of
-        one process take turns.
+        Networks that can be trained together are trained in this process, see `train_together`. All
+        other teachers run by themselves in `runtime.isolation.isolated`, so teachers in threads of
+        one process take turns. Each worker receives only the parts of its own teachers. Workers
+        share the processor's cores: the number of threads of each teacher is limited, and its
+        joblib jobs run sequentially.
 
         Raises
         ------

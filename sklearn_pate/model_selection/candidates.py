@@ -229,7 +229,7 @@ def calibrate(
     BadPlanError
         If the plan of a candidate has errors, and its `on_bad_plan` is "raise".
     ValueError
-        If candidates protect different changes of the data.
+        If the guarantees of the candidates cover different changes of the data.
     """
 
     def cost_of(plans: list[Plan]) -> Cost:
@@ -261,8 +261,8 @@ def calibrate(
     spents: list[Any] = [plan.spent for plan in plans]
     if len({(spent.unit, spent.relation) for spent in spents}) > 1:
         raise ValueError(
-            "all candidates must protect the same change of the data; got different units or "
-            "relations: use methods with the same unit and relation"
+            "the guarantees of all candidates must cover the same change of the data; got "
+            "different units or neighboring relations. Use methods with the same unit and relation"
         )
     return cost_of(plans)
 

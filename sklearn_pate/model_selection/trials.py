@@ -222,9 +222,9 @@ class PrivateScorer:
         return np.maximum(fit_rdp(plan), score_rdp)
 
     def noise_scale(self, plan: Plan) -> float:
-        """Return the noise scale, in units, at which a score costs at most as much as the fit.
+        """Return the least noise standard deviation at which a score costs no more than the fit.
 
-        This holds at Renyi orders below 64.
+        It is a number of scored units. The costs are compared at Renyi orders below 64 only.
         """
         matters = DEFAULT_ORDERS < 64  # higher orders seldom determine epsilon
         variances = DEFAULT_ORDERS[matters] / (2 * fit_rdp(plan)[matters])
@@ -293,7 +293,7 @@ def hold_out(
     groups : array-like of shape (n_records,) or None
         Identifiers of groups.
     fraction : float
-        Part of the private data to hold out.
+        Fraction of the private data to hold out; its inverse is rounded to a whole number.
     seeds : list of numpy.random.SeedSequence
         Source of the split, and of the choice of the scored units.
     n_records : int
@@ -324,8 +324,8 @@ def hold_out(
         units = normalize_identifiers(X.index, "the index of X")
     if partition == "random" and n_parts > n_records:  # the number of records is public
         raise ValueError(
-            f"validation_fraction={fraction:g} is less than one of the {n_records} private records;"
-            " give a larger fraction, or X_val and y_val"
+            f"validation_fraction={fraction:g} of the {n_records} private records is less than one "
+            "record; give a larger fraction, or X_val and y_val"
         )
     assigned: dict[str, Any] = {
         "index": getattr(X, "index", None),

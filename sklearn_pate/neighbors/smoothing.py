@@ -61,7 +61,8 @@ _ADDED_NOISE = 0.5
 class ReleasedTable:
     """Published noisy table of votes, and the class probabilities computed from it.
 
-    It is the attribute `table_` of a fitted `PATEClassifier` if records vote in cells.
+    It is the attribute `table_` of a fitted `PATEClassifier` or `PATERegressor` if records vote in
+    cells of public rows. With synthetic rows, `table_` may be a `readouts.StackedTable` of it.
 
     Attributes
     ----------
@@ -72,7 +73,8 @@ class ReleasedTable:
     transformer : transformer
         Transformer that was fitted on public rows.
     smoothing : dict
-        The other arguments of `smooth`: public numbers, and the target.
+        Arguments of `smooth` other than the counts and the centers: `total`, `noise_std`,
+        `smoothing` and `target`. All of them are public.
     n_neighbors : int
         Number of cells in which each record votes.
     shift : shift.PublicShift or None
@@ -124,7 +126,7 @@ class ReleasedTable:
 
     @cached_property
     def accuracy(self) -> float:
-        """Estimated accuracy of predictions from the table for the records; see `splits`."""
+        """Estimated accuracy of predictions for the records; see `ProbabilityField.splits`."""
         shares = [
             np.take_along_axis(hidden, means.argmax(axis=1)[:, None], axis=1).sum() / hidden.sum()
             for means, hidden in self.probability_field.splits(self.counts)
@@ -136,7 +138,7 @@ class ReleasedTable:
         return f"ReleasedTable({n_cells} cells, {n_classes} classes)"
 
     def class_proba(self, X: Rows) -> np.ndarray:
-        """Return the class probabilities at rows, each by itself.
+        """Return the class probabilities of rows, each row by itself.
 
         Parameters
         ----------
@@ -403,7 +405,7 @@ def expected_votes(
     n_votes : float or None, default=None
         Number of votes in the table; None uses the noisy number.
     n_trusted : float, default=inf
-        Maximal number of public rows that determine the weight of their distribution over cells.
+        Largest number of public rows that counts in the weight of their distribution over cells.
 
     Returns
     -------

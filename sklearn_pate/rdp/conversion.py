@@ -134,7 +134,8 @@ def conversion_penalty(
     Returns
     -------
     ndarray of shape (n_orders,)
-        Penalties, which are below 0 at high orders if delta is large.
+        Penalties. With "classic" they are above 0. With "improved" they are below 0 at orders above
+        about ``1 / (e * delta) + 1 / 2``.
 
     Examples
     --------

@@ -91,8 +91,8 @@ class LabelsRelease(VotesRelease):
             except Exception as error:
                 raise ValueError(
                     f"{type(aggregator).__name__} failed when tried on made-up votes of "
-                    f"{n_teachers} teachers for {n_classes} classes, before any teacher was "
-                    f"trained. {type(error).__name__}: {error}"
+                    f"{n_teachers} teachers for {n_classes} classes, before any label was paid "
+                    f"for. {type(error).__name__}: {error}"
                 ) from error
 
     def forecast(

@@ -456,7 +456,7 @@ def check_class_weight(
     learns_otherwise = accepts_unlabeled(student) or accepts_soft_labels(student)
     problem = None
     if learns_otherwise or not accepts_weights(student):
-        problem = "takes no sample_weight"
+        problem = "does not accept sample_weight"
     elif not heeds_weights(student, X_public):
         problem = "accepts sample_weight and does not use it"
     if problem is not None:

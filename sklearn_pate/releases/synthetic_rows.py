@@ -136,8 +136,8 @@ class Synthesis:
         is_all = synthesizer.epsilon_fraction == 1
         if epsilon is not None and (spent > epsilon if is_all else spent >= epsilon):
             raise BudgetExceededError(
-                f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, which leaves nothing of "
-                f"the limit epsilon={epsilon:g} for votes. Use more noise, or raise epsilon"
+                f"{type(synthesizer).__name__} costs epsilon={spent:.4g}, so the limit "
+                f"epsilon={epsilon:g} leaves no epsilon for votes. Use more noise, or raise epsilon"
             )
         noise = getattr(synthesizer, "noise", None)
         if isinstance(noise, TableMechanism):
@@ -320,7 +320,8 @@ def units_of(private: PrivateData, neighbors: Neighbors) -> np.ndarray | None:
         return normalize_identifiers(private.X.index, "the index of X") if are_identified else None
     if private.groups is None:
         raise ValueError(
-            f"this fit protects groups of records ({neighbors.relation}), but groups= is None: "
-            "for a synthesizer or your own releases, give groups=, one identifier per record"
+            f"this fit protects groups of records ({neighbors.relation}), but groups is None: "
+            "a synthesizer, or a release of your own, requires the argument groups, one identifier "
+            "per record"
         )
     return normalize_groups(private.groups, private.n_records)

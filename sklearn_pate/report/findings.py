@@ -90,9 +90,10 @@ def _noise_exceeds_votes(found: "findings.NoiseExceedsVotes") -> str:
         noise = f" of standard deviation {found.noise_std:.3g} votes"
     helps = "use fewer queries, raise epsilon" if found.is_calibrated else "set less noise"
     return (
-        f"the noise{noise} exceeds the votes: if {found.agreement:.0%} of {found.n_teachers} "
-        f"teachers agree on one of {found.n_classes} classes, only {percent(found.share_right)} of "
-        f"the labels are right in the worst case; use more teachers, {helps}"
+        f"the noise{noise} is too large for the votes: if {found.agreement:.0%} of "
+        f"{found.n_teachers} teachers agree on one of {found.n_classes} classes, only "
+        f"{percent(found.share_right)} of the labels are right in the worst case; use more "
+        f"teachers, {helps}"
         f"{_or_records(found.are_sites)}"
     )
 
@@ -100,7 +101,7 @@ def _noise_exceeds_votes(found: "findings.NoiseExceedsVotes") -> str:
 def _noise_exceeds_means(found: "findings.NoiseExceedsMeans") -> str:
     helps = "raise epsilon, use more teachers" if found.is_calibrated else "set less noise"
     return (
-        f"the noise exceeds the signal of the means: it changes the mean of all {found.n_labels} "
+        f"the noise is too large for the means: it changes the mean of all {found.n_labels} "
         f"answers by about {found.error:.0%} of the width of the bounds; {helps}"
         f"{_or_records(found.are_sites)}"
     )

@@ -77,6 +77,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
     or None for `rules.default_rows_fraction`), and `n_rows`, the number of rows to draw. The
     library calls `declare` on a clone first, then `with_scale`, `event` and `dry_run_rows`, then
     the steps, then `draw`, once.
+
     Parameters follow scikit-learn's conventions. The copies that `suited_to` and `with_scale`
     return must keep the attributes that `declare` sets: make them with `copy.copy`, because
     `sklearn.base.clone` drops these attributes.
@@ -109,7 +110,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
 
     @abstractmethod
     def declare(self, X: Rows, target: Target | None) -> Self:
-        """Check parameters against the public form of the private table, and set the schema.
+        """Check parameters against the columns of the private table, and set the declared schema.
 
         Parameters
         ----------
@@ -121,7 +122,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         Returns
         -------
         Synthesizer
-            Itself, with `schema_`.
+            Itself, with `schema_` unless part of the schema is estimated; `draw` then sets it.
 
         Raises
         ------
@@ -189,7 +190,7 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
-        """Return a warning if the noise exceeds the signal; by default, return None.
+        """Return a warning if records are too few for the noise; by default, return None.
 
         It is called after the noise is set.
 
@@ -487,7 +488,7 @@ class ReleasedHistograms:
         return float(min(1.0, n_counts * math.exp(-math.sqrt(2) * largest)))
 
     def class_proba(self, X: Rows) -> np.ndarray:
-        """Return the class probabilities of rows with the declared columns, each by itself.
+        """Return the class probabilities of rows with the declared columns, each row by itself.
 
         Columns are assumed to be independent given the class. A value without a bin is ignored.
 
@@ -668,7 +669,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
         return Event(self._mechanism(), neighbors.counts(self.n_tables))
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
-        """Return a warning if the noise exceeds the histograms; see `Synthesizer.forecast`."""
+        """Return a warning if records are too few for the noise; see `Synthesizer.forecast`."""
         self._check_declared()
         n_bins = [column.n_bins for column in self.schema_.columns]
         noise_std = self._mechanism().noise_std
@@ -678,7 +679,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
         n_expected, of_whom = int(self.n_rows), "rows to draw, the assumed number of records"
         if n_records is not None:
             n_expected, of_whom = n_records, "private records"
-        what = "columns of the synthetic rows"
+        what = "histograms of the columns"
         fewer = " or fewer columns, lower n_bins"
         return noise_exceeds(what, n_expected, noise / _MOST_NOISE, of_whom, fewer=fewer)
 
@@ -1064,7 +1065,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return declared_columns(part, bounds, categories, missing, n_bins=int(self.n_bins))
 
     def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
-        """Set the fraction of the cost that the schema gets; see `Synthesizer.planned_for`."""
+        """Return a copy with the schema's fraction of the cost; see `Synthesizer.planned_for`."""
         if not self._places:
             return self
         mu = gdp_mu(1.0 if epsilon is None else epsilon, delta)
@@ -1174,7 +1175,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return checked_scale(self, "noise_multiplier") / math.sqrt(rest)
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
-        """Return a warning if the noise exceeds the sums; see `Synthesizer.forecast`."""
+        """Return a warning if records are too few for the noise; see `Synthesizer.forecast`."""
         if n_records is None:
             return None
         n_needed = LEAST_SIGNAL * self._noise(n_classes)
@@ -1188,7 +1189,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return () if text is None else (text,)
 
     def _noise(self, n_classes: int) -> float:
-        """Return the L2 norm of the noise on the sums of a class."""
+        """Return the root mean square of the L2 norm of the noise on the sums of a class."""
         return self._noise_sizes(n_classes)[1] * math.sqrt(self.n_encoded)
 
     def describe(self, *, n_records: int | None, n_classes: int) -> str | None:
@@ -1208,7 +1209,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         )
 
     def _noise_sizes(self, n_classes: int) -> tuple[float, float, float]:
-        """Return the noise of the mean, of the sums by class and of the moment."""
+        """Return the noise standard deviations of the mean, the sums by class and the moment."""
         return noise_sizes(1 / self._multiplier_of_sums(), n_classes=n_classes)
 
     def gather(

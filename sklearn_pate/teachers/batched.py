@@ -490,7 +490,7 @@ ELEMENTWISE = (
 
 
 def why_not_network(network: Any) -> str | None:
-    """Return the setting of a network that prevents training its copies together, or None."""
+    """Return the reason why copies of a network cannot be trained together, or None if they can."""
     if not isinstance(network, NeuralNetClassifier):
         return f"only skorch.NeuralNetClassifier can be batched; got {type(network).__name__}"
     kinds = type(network).__mro__

@@ -235,7 +235,10 @@ def _loaded(task: Task) -> Task:
 
 
 def _train(key: Any, task: Task) -> tuple[np.ndarray, Any]:
-    """Fit a teacher and return its votes, which memory caches by `key` alone."""
+    """Fit a teacher; return its votes, and the teacher if it is kept.
+
+    joblib's `Memory` caches this result by `key` alone.
+    """
     had_torch = "torch" in sys.modules
     result = fit_and_predict(task)
     if "torch" in sys.modules and not had_torch:
@@ -489,10 +492,12 @@ def train_together(
 
 
 def _trainee(task: Task, batched: Any) -> tuple[Any, ...]:
-    """Return the input of `BatchedTeachers.train` for a teacher.
+    """Return the tuple that `BatchedTeachers.train` takes for a teacher.
 
-    The input has no network if the votes are cached, or if the teacher has at most one class. Its
-    key is a function that converts the output of `train` to a `Result`, and stores it in memory.
+    The first element, its key, is a function that takes the output of `train` and returns a
+    `Result`. For a trained teacher, this function also caches the votes and the fitted teacher. The
+    tuple has no network if the votes are cached, or if the teacher has at most one class; the
+    function then ignores its arguments and returns the known votes.
     """
     settings = task.settings
     X, codes, _ = task.records

@@ -77,7 +77,7 @@ DELTA_OF_ITS_OWN = StableArgmax(0.5, delta=0.1)
 CALIBRATED = StableArgmax(None, delta=0.1)
 NO_STAGE = "aggregator must be an Aggregator"
 EITHER = "either gamma or sigma"
-TWO = "list of 2 stages, so n_queries .* got n_queries="
+TWO = "n_queries must be a list of length 2, because .* got n_queries="
 
 
 def one(aggregator, **params):

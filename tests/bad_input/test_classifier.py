@@ -61,7 +61,7 @@ def test_classifier_parameter_refuses_wrong_type_or_range(name, value):
 # --- teachers, student and numbers ---------------------------------------------------------------
 
 NO_TEACHER = "base_estimator must be a classifier"
-NO_STAGES = r"aggregator is one stage, so n_queries must be one number; got n_queries=\[5\]"
+NO_STAGES = r"must be one number or None, because .* is a single stage; got n_queries=\[5\]"
 PTR = {"accounting": "ptr"}
 NO_PTR = "accounting='ptr'"
 NO_NOISE = {"aggregator": PluralityVote(), "epsilon": None}
@@ -98,7 +98,7 @@ test_classifier_calls_are_refused_with_their_reason = h.mistakes(
     ("teachers", lambda: h.fit({"base_estimator": GaussianNB}), r"GaussianNB\(\)", TypeError),
     ("class", lambda: h.fit({"student": GaussianNB}), "must be an estimator", TypeError),
     ("no query", lambda: h.fit(POOR), "=0.001 does not pay for one query", BudgetExceededError),
-    ("noise", lambda: h.fit_votes(aggregator=GNMax(100.0)), "exceeds the votes", BadPlanError),
+    ("noise", lambda: h.fit_votes(aggregator=GNMax(100.0)), "large for the votes", BadPlanError),
     ("short y", lambda: h.pate().plan(h.X, h.Y[1:], h.X_PUBLIC), "inconsistent numbers of sam"),
     ("many", lambda: h.pate(n_queries=31).plan(h.X, h.Y, h.X_PUBLIC), "more than .* X_public, 30"),
 )
@@ -159,8 +159,8 @@ def test_methods_raise_not_fitted_error_before_fit(method):
 
 @h.table(
     "X, message",
-    ("None", None, "Expected X as a 2D array"),
-    ("one axis", h.X[0], "Expected X as a 2D array"),
+    ("None", None, "Expected X to be an array with two or more"),
+    ("one axis", h.X[0], "Expected X to be an array with two or more"),
     ("features", h.X[:, 1:], "X has 2 features, but PATEClas"),
     ("lengths", [[h.NUMBER], [1, 2]], "X must be array-like"),
     ("NaN", h.changed(h.X, h.NAN), "Input X contains NaN"),
@@ -171,7 +171,7 @@ def test_predictions_refuse_wrong_rows(X, message):
             method(X)
 
 
-ROWS_GIVEN = "X_public has 29 rows, and labels were released for the 30 rows"
+ROWS_GIVEN = "X_public has 29 rows, but labels were released for the 30 rows"
 FEATURES = "X_public does not have the features of X"
 
 

@@ -23,7 +23,7 @@ from . import helpers as h
 
 # --- each argument -------------------------------------------------------------------------------
 
-TABLE = "Expected X as a 2D array"
+TABLE = "Expected X to be an array with two or more axes"
 INCONSISTENT = "X and y have inconsistent numbers of samples: 40"
 NOT_IN_CLASSES = "y has labels .* not in classes"
 MISSING_LABEL = pd.array([pd.NA, h.LABEL] * 20, dtype="Int64")
@@ -55,7 +55,7 @@ WRONG = {
     },
     "groups": {
         rf"{ONE_IDENTIFIER} .*\(40,\); got shape \(\)": (5, {h.TEXT: 1}),
-        rf"{ONE_IDENTIFIER} .* is one text: .* of that name, groups=X.pop\(name\)$": (h.TEXT,),
+        r"groups must hold one .* a single str.* this name, pass groups=X.pop\(name\)$": (h.TEXT,),
         rf"{ONE_IDENTIFIER} .* got shape \((0|39|41),\)": ([], [h.TEXT] * 39, [h.TEXT] * 41),
         rf"{ONE_IDENTIFIER} .* got shape \(40, (1|3)\)": (h.X[:, 2:], h.frame()),
         "groups has values that can": ([[h.NUMBER], [1, 2]] * 20,),
@@ -206,8 +206,8 @@ FEATURES = "X_public does not have the features of X"
 @h.messages_of(
     {
         "X_public is missing: public, unlabelled rows": (PublicData(None),),
-        "Expected X_public as a 2D array": (5, "rows", ()),
-        "Expected X_public as a 2D array.*got a 1D array": (h.X_PUBLIC[0],),
+        "Expected X_public to be an array": (5, "rows", ()),
+        "Expected X_public to be an array.*got a 1D array": (h.X_PUBLIC[0],),
         r"X_public has 0 sample\(s\)": (h.X_PUBLIC[:0],),
         "n_queries=6 is more than the number of rows of X_public, 1": (h.X_PUBLIC[:1],),
         "X_public must be array-like, with rows of equal length": ([[1, 2, 3], [1]],),
@@ -486,7 +486,7 @@ def test_sites_are_compared_with_x_public():
 
 # --- rows that are no table, swapped arguments, labels of other libraries ------------------------
 
-SWAPPED = r"X_public and y may be swapped\. Call fit\(X, y, X_public\)"
+SWAPPED = r"X_public is 1-.* they may be swapped\. Call fit\(X, y, X_public\)"
 
 
 test_x_and_x_public_refuse_objects_that_are_no_table = h.mistakes(
@@ -497,7 +497,7 @@ test_x_and_x_public_refuse_objects_that_are_no_table = h.mistakes(
     ("a path", lambda: h.fit(X=Path("private.csv")), "got a PosixPath|got a WindowsPath"),
     ("a set", lambda: h.fit(X={1.0}), "got a set: give an array or a DataFrame"),
     ("wrapped", lambda: h.fit(X=PublicData(h.X)), "PublicData: it is for X_public alone"),
-    ("a student", lambda: h.fitted().fit_student(GaussianNB()), "may be swapped, rows come first"),
+    ("a student", lambda: h.fitted().fit_student(GaussianNB()), "may be swapped; rows come first"),
     ("texts", lambda: h.fit(X=["a"] * 40, X_public=h.X_PUBLIC), r"X = pandas.DataFrame\(X\)"),
     ("a column", lambda: h.fit(X=h.frame()["a"]), r"X.to_frame\(\), or of one row"),
     ("no axes", lambda: h.fit(X_public=h.X_PUBLIC[0]), "got a 1D array.*for one sample$"),

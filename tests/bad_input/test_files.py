@@ -151,7 +151,7 @@ def test_fetchers_refuse_wrong_arguments(fetch, monkeypatch, tmp_path):
     for subset in ("Train", None, 5, ["all"]):
         with h.refused("subset must be .*got"):
             fetch(subset=subset)
-    with h.refused("Found no files of .*Looked for: .*data_home=D", FileNotFoundError):
+    with h.refused("No folder has all files of .*Required: .*as data_home or", FileNotFoundError):
         fetch(data_home=tmp_path)
     with h.refused("data_home must be .*got 5", TypeError):
         fetch(data_home=5)

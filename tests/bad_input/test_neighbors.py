@@ -48,7 +48,7 @@ def test_reverse_neighbors_parameter_refuses_wrong_type_or_range(name, value):
 
 @h.table(
     "params, public, message",
-    ("noise", {"epsilon": 0.001}, PUBLIC, "the noise exceeds the votes: there are 2000"),
+    ("noise", {"epsilon": 0.001}, PUBLIC, "noise on the votes: there are 2000"),
     ("few rows", {}, PUBLIC[:3], "X_public has 3 rows, .* few for 2 classes.* Give 16"),
     ("equal rows", {}, PUBLIC[[0] * 300], "X_public (has 300 rows, 1 of them|are all equal)"),
 )
@@ -76,7 +76,7 @@ DRAWS = MarginalSynthesizer((0, 1), missing=[])
 )
 def test_sample_weight_outside_unit_interval_is_refused(make, public, weight):
     weights = h.changed(np.linspace(0, 1, 2000), weight)
-    message = "sample_weight must be from 0 to 1 where|sample_weight must be 2000 finite"
+    message = "sample_weight must be between 0 and 1 where|sample_weight must be 2000 finite"
     for method in ("fit", "plan", "poll"):
         with h.refused(message):
             getattr(make(), method)(MANY, LABELS, public, sample_weight=weights)

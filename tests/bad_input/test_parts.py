@@ -44,9 +44,9 @@ class NoRelation:
 
 @h.table(
     "params, message",
-    ("no groups", {"unit": "group"}, 'unit="group" .* requires groups='),
+    ("no groups", {"unit": "group"}, 'unit="group" .* requires the argument groups'),
     ("no index", {"partition": "hash"}, 'partition="hash".*index of a DataFrame'),
-    ("no names", {"partition": "predefined"}, '"predefined" requires groups='),
+    ("no names", {"partition": "predefined"}, '"predefined" requires the argument groups'),
     ("a class", {"partition": RandomPartition}, "'partition' parameter .* an instance, RandomP"),
     ("no relation", {"partition": NoRelation()}, "must be an instance with an attribute relation"),
 )
@@ -174,7 +174,7 @@ def test_sites_refuse_wrong_arguments():
     with h.refused("load must be callable.*got 5"):
         Sites(5, ["a"])
     for names in ([], None, 5, "ab", ["a", "a"]):
-        with h.refused("names must be a sequence of distinct names"):
+        with h.refused("names must be a non-empty sequence of names"):
             Sites(no_load, names)
 
 
@@ -230,8 +230,8 @@ LARGE_DELTA = "delta=.* is not below one over the number of"
         ],
         "every row of votes must sum to the number of teach": (h.changed(h.VOTES, h.LABEL),),
         "every row of votes must sum .* at least 1": (0 * h.VOTES,),
-        "votes has 0 rows": (h.VOTES[:0],),
-        "votes has 29 rows and X_public 30": (h.VOTES[1:],),
+        "votes are for 0 rows": (h.VOTES[:0],),
+        "for 29 rows, but X_public has 30": (h.VOTES[1:],),
         "votes must have one column .* got 3 columns": (np.c_[h.VOTES, 0 * h.VOTES[:, 0]],),
     }
 )
@@ -246,8 +246,12 @@ WARM = {"aggregator": SoftVote(5.0, temperature=2.0)}
 
 
 test_votes_that_do_not_match_parameters_are_refused = h.mistakes(
-    ("rows", lambda: h.fit_votes(X_public=None), "X_public is missing: pass the rows that were"),
-    ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "votes has 30 rows and X_public 29"),
+    (
+        "rows",
+        lambda: h.fit_votes(X_public=None),
+        "X_public is missing: pass the rows that the votes",
+    ),
+    ("a row", lambda: h.fit_votes(X_public=h.X_PUBLIC[1:]), "for 30 rows, but X_public has 29"),
     ("unit", lambda: h.fit_votes(unit="group"), "unit='group', but these votes protect one teac"),
     ("order", lambda: h.fit_votes(classes=[1, 0]), "votes must have one column for each class"),
     ("classes", lambda: h.fit_votes(classes=[0, 1, 2]), "must have one column .* got 2 columns"),
