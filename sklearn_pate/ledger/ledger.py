@@ -219,7 +219,8 @@ class PrivacyLedger:
         entry : int, default=None
             Number that an earlier call for the same fit returned. The new entry replaces this
             earlier entry, and gets a new number. The earlier entry must have no queries, its cost
-            must be included in this cost, and both costs must be fixed before anything is released.
+            must be included in this cost, and both costs must be fixed before anything is released,
+            unless `cost.stated` is the sum of the epsilons and deltas of the releases.
             If there is no entry with this number, because a copy of an interrupted estimator has
             replaced it, the cost is recorded as a separate entry.
 
