@@ -223,8 +223,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
     on_bad_plan : {"raise", "warn"}, default="raise"
         Reaction to a plan from which no useful student can be learnt: the noise exceeds the signal
         of all records, there are hardly any public rows, there are fewer labels than classes, or
-        private rows are given as public rows. "raise" raises a `BadPlanError` before anything is
-        spent. "warn" issues a warning and continues. `plan` lists these errors without raising
+        private rows are given as public rows. "raise" raises a `BadPlanError` before labels are
+        paid for. "warn" issues a warning and continues. `plan` lists these errors without raising
         them.
 
     Attributes
@@ -277,7 +277,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         From `fit`, if `epsilon` is too small for one query, or if the budget of the ledger is too
         small for the fit. It is raised before any teacher trains, unless another process exhausts
         the ledger while teachers train; then it is raised afterwards. In both cases no label was
-        released. Nothing was spent, except for synthetic rows that were already published.
+        released. Nothing was spent, except for classes, class shares or synthetic rows that were
+        already published: `privacy_spent` of the error has their cost.
     BadPlanError
         From `fit`, if nothing can be learnt at the planned cost; see `on_bad_plan`.
     TeacherError

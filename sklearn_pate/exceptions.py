@@ -27,10 +27,15 @@ __all__ = [
 class BadPlanError(ValueError):
     """The planned release is too small or too noisy to train a student.
 
+    Nothing was spent, unless the fit has already published classes, bounds, class shares or
+    synthetic rows.
+
     Attributes
     ----------
     plan : Plan or None
         The public plan of the fit, if it was computed.
+    privacy_spent : PrivacySpent
+        Privacy cost of what was published, also in the error's note; absent if nothing was spent.
     """
 
     def __init__(self, message: str, plan: Plan | None = None) -> None:
@@ -39,7 +44,16 @@ class BadPlanError(ValueError):
 
 
 class BudgetExceededError(ValueError):
-    """The requested computation costs more privacy than the budget allows."""
+    """The requested computation costs more privacy than the budget allows.
+
+    Nothing was spent, unless the fit has already published classes, bounds, class shares or
+    synthetic rows.
+
+    Attributes
+    ----------
+    privacy_spent : PrivacySpent
+        Privacy cost of what was published, also in the error's note; absent if nothing was spent.
+    """
 
 
 class PrivacyLeakWarning(UserWarning):

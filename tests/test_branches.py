@@ -573,3 +573,15 @@ def test_fit_states_the_branches_of_its_plan(monkeypatch):
 def test_statement_prints_nothing_without_branches():
     spent = PrivacySpent(1.0, 1e-5, "mixed", "record", "replace_one", **NUMBERS)
     assert "branch" not in spent._repr_html_() and "methods" not in spent.summary()
+
+
+def test_cost_that_is_stated_has_no_other_epsilon():
+    chosen = dataclasses.replace(FIRST.plus(SUMS), stated=(3.0, 8e-6))
+    assert chosen.epsilon(8e-6) == (3.0, "sum") and chosen.epsilon(7.9e-6) == (math.inf, "none")
+    assert FIRST.plus(SUMS).epsilon(8e-6)[0] < 1.1
+    for both in (chosen.plus(VOTES), VOTES.plus(chosen)):
+        assert both.stated == (pytest.approx(3.0 + VOTES.pure, abs=1e-15), 8e-6)
+    assert chosen.plus(chosen).stated == chosen.times(2).stated == (6.0, 1.6e-5)
+    assert chosen.plus(SUMS).epsilon(1e-3) == (math.inf, "none")  # no pure epsilon to add
+    with pytest.raises(ValueError, match="worst_of requires costs without `stated`"):
+        Cost.worst_of([VOTES, chosen])

@@ -29,7 +29,13 @@ from sklearn_pate.accounting import plan_queries
 from sklearn_pate.aggregators import ConfidentGNMax, GNMax, LNMax, SoftVote, StableArgmax
 from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.ledger.file import read_budget, read_costs, transaction, write_fit
+from sklearn_pate.ledger.file import (
+    read_budget,
+    read_costs,
+    read_filters,
+    transaction,
+    write_fit,
+)
 from sklearn_pate.ledger.filters import parts_of
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import Contribution, NeighboringRelation
@@ -731,13 +737,108 @@ def test_ledger_contains_the_epsilon_of_a_mixed_fit(path):
     ledger = PrivacyLedger(path, epsilon=1.0)
     X, y, _ = data(1000)
     # Gaussian noise on class sums, and Laplace noise on the cells of the rows sampled from them
-    clf = PATEClassifier(schema=[(-3, 3)], classes=[0, 1], ledger=ledger, on_bad_plan="warn")
+    clf = PATEClassifier(method="neighbors", schema=[(-3, 3)], classes=[0, 1], ledger=ledger)
+    clf.set_params(on_bad_plan="warn")
     with warnings.catch_warnings(action="ignore"):  # few records
         clf.fit(X[:, :1], y)
     spent = clf.privacy_spent_
     assert spent.composition == "mixed" and 0.9999 < spent.epsilon <= 1.0
     for found in (ledger, PrivacyLedger(path, epsilon=1.0)):
         assert found.epsilon_spent == found.history()["epsilon"][0] == spent.epsilon
+
+
+# --- fits whose first release chooses the rest ----------------------------------------------------
+
+#: 0.9999 by its best composition, and 2 as the sum of its steps
+CHOSEN = replace(mixed_cost(), stated=(2.0, 9e-6))
+
+
+def test_ledger_counts_a_chosen_fit_as_it_states(path):
+    ledger = PrivacyLedger(path, epsilon=2.0)
+    ledger.record(replace(SPENT, composition="sum"), CHOSEN)
+    for found in (ledger, PrivacyLedger(path, epsilon=2.0)):
+        with transaction(path) as db:
+            (cost,) = read_costs(db).values()
+        assert cost.stated == (2.0, 9e-6) and (parts_of(cost) == parts_of(CHOSEN)).all()
+        assert found.history()["epsilon"].tolist() == [2.0]
+        # The filters allow it, and are valid for costs that an outcome chose
+        assert found.epsilon_spent == ledger_filters(found, CHOSEN)
+
+
+@cases(
+    "budget, delta, is_accepted",
+    (1.0, 1e-5, False),  # the smallest epsilon is 0.9999
+    (1.01, 9e-6, True),
+    (1.01, 8.9e-6, False),  # less than the stated delta
+)
+def test_ledger_pays_alone_for_what_a_chosen_fit_states(path, budget, delta, is_accepted):
+    plain = mixed_cost()
+    chosen = replace(plain, stated=(1.01, 9e-6))
+    ledger = PrivacyLedger(path, epsilon=budget, delta=delta)
+    assert ledger_filters(ledger, plain) > budget >= plain.epsilon(delta)[0]
+    assert recorded(ledger, [chosen]) == is_accepted
+    if is_accepted:
+        assert ledger.epsilon_spent == ledger.history()["epsilon"][0] == 1.01
+        assert recorded(ledger, [pure_cost(1e-3)]) == 0
+
+
+def ledger_filters(ledger, cost):
+    """The least epsilon of the filters for one cost."""
+    with transaction(ledger.path) as db:
+        budget, _, _ = read_budget(db)
+        return min(one.epsilon(one.amount(cost)) for one in read_filters(db, budget))
+
+
+def test_ledger_with_a_smaller_delta_shows_a_chosen_fit_by_its_filters(path):
+    ledger = PrivacyLedger(path, epsilon=3.0, delta=1e-6)
+    ledger.record(SPENT, CHOSEN)
+    assert ledger.history()["epsilon"].tolist() == [ledger.epsilon_spent]
+    assert ledger.epsilon_spent == ledger_filters(ledger, CHOSEN)
+
+
+@cases("stated", (-1.0, 1e-6), (1.0, math.nan))
+def test_ledger_refuses_impossible_statements(path, stated):
+    ledger = PrivacyLedger(path, epsilon=3.0)
+    cost = replace(pure_cost(0.1), stated=stated)
+    pytest.raises(ValueError, ledger.record, SPENT, cost).match("no negative numbers and no NaN")
+    assert len(ledger.history()) == 0
+
+
+@cases("name", "stated_epsilon", "stated_delta")
+def test_ledger_refuses_changed_statements(in_use, path, name):
+    entry = in_use.record(replace(SPENT, composition="sum"), CHOSEN)
+    whole = path.read_bytes()
+    for fit in (entry, 3):  # entry 3 has none
+        for value in (None, -1.0, 0.25, "x", b""):
+            if (fit, value) != (3, None):
+                replace_row(path, f"UPDATE spending SET {name} = ? WHERE fit = ?", value, fit)
+                check_refused(path, in_use)
+                path.write_bytes(whole)
+    assert in_use.history()["epsilon"].tolist()[-1] == 2.0
+
+
+def test_ledger_refuses_statements_moved_to_other_columns(in_use, path):
+    entry = in_use.record(replace(SPENT, composition="sum"), CHOSEN)
+    moved = "branches = stated_epsilon, stated_epsilon = stated_delta, stated_delta = NULL"
+    replace_row(path, f"UPDATE spending SET {moved} WHERE fit = ?", entry)
+    check_refused(path, in_use)
+
+
+@cases("lacks", ["stated_epsilon", "stated_delta"], ["branches", "stated_epsilon", "stated_delta"])
+def test_ledger_files_without_statements_open_and_get_them(path, lacks):
+    ledger = PrivacyLedger(path, epsilon=9.0)
+    ledger.record(SPENT, mixed_cost())
+    ledger.record(replace(SPENT, composition="sum"), mixed_cost())  # as earlier versions did
+    history = ledger.history()
+    with closing(sqlite3.connect(path)) as db, db:
+        for name in lacks:
+            db.execute(f"ALTER TABLE spending DROP COLUMN {name}")
+    before = path.read_bytes()
+    reopened = PrivacyLedger(path, epsilon=9.0)
+    assert reopened.history().equals(history) and path.read_bytes() == before
+    reopened.record(replace(SPENT, composition="sum"), CHOSEN)
+    found = PrivacyLedger(path, epsilon=9.0).history()["epsilon"].tolist()
+    assert found == [*history["epsilon"], 2.0]
 
 
 def make_old(path):

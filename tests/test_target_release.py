@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
-from sklearn_pate import PATEClassifier, PATERegressor
-from sklearn_pate.aggregators import LaplaceMechanism
+from sklearn_pate import PATEClassifier, PATERegressor, PrivacySpent
+from sklearn_pate.aggregators import GNMax, LaplaceMechanism
 from sklearn_pate.encoding.targets import ClassTarget
+from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.fitting import seeds
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import Teachers
@@ -215,6 +216,47 @@ def test_fit_finds_its_classes_within_epsilon(public, tmp_path):
     assert spent.delta == pytest.approx(1e-5)
     history = ledger.history()
     assert len(history) == 1 and history["epsilon"].iloc[0] <= 2.001
+
+
+def test_fit_that_finds_its_classes_takes_the_whole_budget_of_a_ledger(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2.0)
+    spent = PATEClassifier(epsilon=2.0, ledger=ledger).fit(X, Y).privacy_spent_
+    assert spent.composition == "sum" and 1.999 < spent.epsilon <= 2
+    for found in (ledger, PrivacyLedger(tmp_path / "ledger", epsilon=2.0)):
+        assert found.history()["epsilon"].tolist() == [spent.epsilon]
+        assert found.epsilon_spent == spent.epsilon  # no filter allows it
+    again = PATEClassifier(epsilon=0.1, ledger=ledger, on_bad_plan="warn")
+    with pytest.raises(BudgetExceededError, match="the 1 earlier fit.* cost 2: together") as caught:
+        again.fit(X, Y)
+    assert not hasattr(caught.value, "privacy_spent") and len(ledger.history()) == 1
+
+
+def test_found_classes_are_not_paid_for_by_an_order_that_they_choose(tmp_path):
+    # The smallest epsilon of the realised cost, 1.935, is within these budgets
+    for budget, delta in ((1.95, 1e-5), (1.999, 0.99e-5)):
+        ledger = PrivacyLedger(tmp_path / str(budget), epsilon=budget, delta=delta)
+        with pytest.raises(BudgetExceededError) as caught:
+            PATEClassifier(epsilon=2.0, ledger=ledger).fit(X, Y)
+        assert "nothing was spent" in caught.value.__notes__[0] and len(ledger.history()) == 0
+
+
+def test_refusal_after_the_first_release_has_its_cost(tmp_path, monkeypatch):
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=3.0)
+    clf = PATEClassifier(epsilon=2.0, ledger=ledger)
+    publish = ClassRelease.publish
+
+    def exhausted(*args):  # another process records a fit while the classes are found
+        ledger.record(spent, gaussian)
+        return publish(*args)
+
+    gaussian = GNMax(11.0).costs(n_teachers=100, n_classes=2)(20)
+    numbers = {"n_teachers": 100, "n_queries": 20, "n_answered": 0}
+    spent = PrivacySpent(1.0, 1e-5, "renyi", "record", "replace_one", **numbers)
+    monkeypatch.setattr(ClassRelease, "publish", exhausted)
+    with pytest.raises(BudgetExceededError) as caught:
+        clf.fit(X, Y)
+    assert 0 < caught.value.privacy_spent.epsilon < 1
+    assert "is spent" in caught.value.__notes__[0] and len(ledger.history()) == 2
 
 
 def test_pure_votes_of_found_classes_have_the_delta_of_the_threshold():

@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from .._sklearn import _num_samples, _safe_indexing, has_method
 from ..accounting.budget import as_cap, cost_of_all, soft_stage, stated_event
+from ..accounting.plan import spent_of
 from ..encoding.targets import Target
 from ..encoding.vectorizer import check_array
 from ..exceptions import warn
@@ -217,7 +218,7 @@ class Inputs:
         """
         ledger = self.estimator.ledger
         if self.search is not None:
-            return self.search.cost.plus(plan.cost)
+            return self.search.recorded_with(plan.cost, spent_of(plan))
         is_recorded = self.synthesis is not None and self.synthesis.is_recorded_in(ledger)
         if plan.own_cost is None or not is_recorded:
             return plan.cost

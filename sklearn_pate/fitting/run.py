@@ -399,7 +399,7 @@ class Account:
         if self.estimator is not None:
             self.estimator._seed_used = True  # once noise is drawn, pickles omit the seed
         if self.search is not None:
-            cost = self.search.cost.plus(cost)
+            cost = self.search.recorded_with(cost, spent)
         before = self.spent, self.is_all_paid
         prefix_before = getattr(self.estimator, "_prefix", None)
         # Set first, because an interrupted call of `record` may have recorded the cost

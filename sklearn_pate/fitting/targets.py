@@ -103,6 +103,18 @@ class TargetSearch:
         """Published share of the rarest class; None if no class counts are published."""
         return None if self.found is None else self.found.rarest_share
 
+    def recorded_with(self, cost: Cost, spent: PrivacySpent) -> Cost:
+        """Return the cost of this release and of later steps, as a ledger records it.
+
+        Parameters
+        ----------
+        cost : rdp.Cost
+            Cost of the later steps, which may depend on what was found.
+        spent : PrivacySpent
+            Statement of all steps, with the epsilon and delta of `added_to`.
+        """
+        return dataclasses.replace(self.cost.plus(cost), stated=(spent.epsilon, spent.delta))
+
     def added_to(self, plan: Plan, delta: float, choice: MethodChoice) -> Plan:
         """Return the plan of the rest of the fit with the guarantee of the whole fit.
 

@@ -35,6 +35,8 @@ _COLUMNS = {
     "pure_part": "REAL",
     "mu_squared_part": "REAL",
     "branches": "BLOB",
+    "stated_epsilon": "REAL",
+    "stated_delta": "REAL",
     "checksum": "BLOB",
 }
 
@@ -215,7 +217,8 @@ def read_costs(
 
     An entry of an earlier version has neither `pure_part` nor `mu_squared_part`. `Cost` derives
     both from the totals, so that epsilon is at least the epsilon of the fit. Only the entry of a
-    fit with branches has `branches`.
+    fit with branches has `branches`, and only that of a fit whose first release chose its later
+    steps has `stated`; such an entry of an earlier version counts as other entries do.
     """
     missing = _missing_columns(db)  # added by `write_fit`, because reading must not change the file
     names = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
@@ -229,15 +232,21 @@ def _checked_cost(fit: int, row: dict[str, Any]) -> Cost:
     numbers = [row[name] for name in ("mu_squared", "pure", "delta")]
     parts = [row["pure_part"], row["mu_squared_part"]]
     branches = row["branches"]
-    if checksum is None:  # an entry of an earlier version, which also has no parts
-        is_as_written = parts == [None, None] and branches is None
+    stated = [row["stated_epsilon"], row["stated_delta"]]
+    if checksum is None:  # an entry of an earlier version, which has none of these
+        is_as_written = [*parts, branches, *stated] == [None] * 5
     else:
         is_as_written = checksum == _checksum(row.values())
         numbers += parts
+    if stated == [None, None]:  # either none or both, so that no value counts as another
+        stated = []
     is_complete = isinstance(row["rdp"], bytes) and len(row["rdp"]) == DEFAULT_ORDERS.nbytes
-    if is_as_written and is_complete and all(isinstance(number, float) for number in numbers):
+    is_complete = is_complete and isinstance(branches, bytes | None)
+    are_floats = all(isinstance(number, float) for number in [*numbers, *stated])
+    if is_as_written and is_complete and are_floats:
         cost = Cost(np.frombuffer(row["rdp"], dtype="<f8"), *numbers)
-        if (parts_of(cost) >= 0).all():  # false for NaN, too
+        cost = replace(cost, stated=tuple(stated) or None)
+        if (np.array([*parts_of(cost), *stated]) >= 0).all():  # false for NaN, too
             return cost if branches is None else _with_branches(cost, branches)
     raise sqlite3.DatabaseError(f"entry {fit} was changed after it was written")
 
@@ -290,7 +299,8 @@ def write_fit(db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None
     if cost.earlier is not None:
         of_steps = [parts_of(step) for step in (cost.earlier, *cost.branches)]
         branches = _as_bytes(np.concatenate(of_steps))
-    row = now, str(spent.composition), *queried, _as_bytes(cost.rdp), *numbers, branches
+    stated = [None, None] if cost.stated is None else [abs(float(part)) for part in cost.stated]
+    row = now, str(spent.composition), *queried, _as_bytes(cost.rdp), *numbers, branches, *stated
     written = db.execute(
         f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
         (*row, _checksum(row)),

@@ -128,15 +128,6 @@ def are_valid(filters: list[Filter], budget: LedgerTerms) -> bool:
     return budget.reserved_delta + shared <= budget.delta * (1 + 1e-12)
 
 
-def epsilon_alone(cost: Cost, budget: LedgerTerms) -> float:
-    """Return the epsilon of one fit by itself, at the ledger's delta."""
-    # A pure cost needs only its own delta, which may be the whole delta of the ledger
-    pure = float(cost.pure) if cost.delta <= budget.delta else math.inf
-    if budget.composition == "pure":
-        return pure
-    return min(cost.epsilon(budget.delta)[0], pure)
-
-
 def parts_of(cost: Cost) -> NDArray[np.float64]:
     """Return all numbers of a cost that a ledger records, as one array."""
     numbers = cost.mu_squared, cost.pure, cost.delta, cost.pure_part, cost.mu_squared_part
@@ -171,13 +162,33 @@ class Account(NamedTuple):
         most = self.budget.reserved_delta * (1 + _ROUNDING)
         if sum_up(*(cost.delta for cost in self.costs)) > most:
             return math.inf
+        epsilon = self._epsilon_of_filters()
+        if len(self.costs) == 1 and epsilon > self.budget.epsilon:  # it takes the whole budget
+            return self.epsilon_alone(self.costs[0])
+        return epsilon
+
+    def epsilon_alone(self, cost: Cost) -> float:
+        """Return the epsilon of one fit by itself, at the ledger's delta.
+
+        The smallest epsilon of all compositions and orders is not valid for a fit whose first
+        release chose its later steps, which has a `Cost.stated`. Its epsilon is the stated one, or
+        that of the filters if it states a larger delta. The filters, with limits that were fixed in
+        advance, are valid for costs that depend on earlier releases.
+        """
+        # A pure cost needs only its own delta, which may be the whole delta of the ledger
+        pure = float(cost.pure) if cost.delta <= self.budget.delta else math.inf
+        if self.budget.composition == "pure":
+            return pure
+        epsilon, _ = cost.epsilon(self.budget.delta)
+        if cost.stated is None:
+            return min(epsilon, pure)
+        return epsilon if epsilon < math.inf else self._replace(costs=[cost])._epsilon_of_filters()
+
+    def _epsilon_of_filters(self) -> float:
         # The smallest is valid: all filters were fixed in advance, and delta is split among them
-        epsilon = min(
+        return min(
             filter_.epsilon(sum_up(*map(filter_.amount, self.costs))) for filter_ in self.filters
         )
-        if len(self.costs) == 1 and epsilon > self.budget.epsilon:  # it takes the whole budget
-            return epsilon_alone(self.costs[0], self.budget)
-        return epsilon
 
     def plus(self, cost: Cost) -> Self:
         """Return the account with one more fit."""

@@ -92,6 +92,11 @@ class PrivacyLedger:
     total of a few fits is somewhat larger than their epsilon: for example, a fit with an epsilon of
     1 has a total of 1.13 in a ledger with an epsilon of 4.
 
+    The epsilon of a fit by itself is the smallest of all compositions and orders, except for a fit
+    that first finds its classes, bounds or class shares: the outcome chooses its later steps. Its
+    own epsilon is then the stated one, the sum of the epsilons of its releases, and only if it
+    states at most the ledger's delta (Dwork, Roth (2014), theorem 3.16).
+
     *Detected changes of the file.* Each file has a random identifier, which is stored in the object
     and in its pickles and copies. If the file was deleted or replaced by another ledger, even by
     one with the same budget, these objects raise an error; nothing is recorded, and no file is
@@ -102,7 +107,7 @@ class PrivacyLedger:
     one file that are both used, a new ledger that is created after the file was deleted, and fits
     without a ledger.
 
-    Files of version 0.1.0 can be opened, and get three more columns with the next fit. Their
+    Files of version 0.1.0 can be opened, and get the new columns with the next fit. Their
     entries have no checksum, and no separate costs of pure and Gaussian steps. So the recorded cost
     of a fit with both kinds of steps is at least its own cost.
 
@@ -214,7 +219,8 @@ class PrivacyLedger:
         entry : int, default=None
             Number that an earlier call for the same fit returned. The new entry replaces this
             earlier entry, and gets a new number. The earlier entry must have no queries, its cost
-            must be included in this cost, and both costs must be fixed before anything is released.
+            must be included in this cost, and both costs must be fixed before anything is released,
+            unless `cost.stated` is the sum of the epsilons and deltas of the releases.
             If there is no entry with this number, because a copy of an interrupted estimator has
             replaced it, the cost is recorded as a separate entry.
 
@@ -260,7 +266,7 @@ class PrivacyLedger:
             fits = file.read_fits(db)
         rows = []
         for n_fits, (fit, cost) in enumerate(zip(fits, account.costs, strict=True), start=1):
-            alone = filters.epsilon_alone(cost, account.budget)
+            alone = account.epsilon_alone(cost)
             so_far = account._replace(costs=account.costs[:n_fits])
             rows.append((*fit, alone, so_far.epsilon()))
         names = ["time", "composition", "n_teachers", "n_queries", "epsilon", "epsilon_total"]
@@ -312,7 +318,8 @@ class PrivacyLedger:
 
 def _check_cost(cost: Cost) -> None:
     """Raise an error if a cost would make the sums invalid."""
-    are_numbers = (filters.parts_of(cost) >= 0).all()  # false for NaN, too
+    numbers = [*filters.parts_of(cost), *(cost.stated or ())]
+    are_numbers = all(number >= 0 for number in numbers)  # false for NaN, too
     if not are_numbers or np.shape(cost.rdp) != DEFAULT_ORDERS.shape:
         raise ValueError(
             "a cost must have no negative numbers and no NaN, and one Renyi cost for each of the "
@@ -324,7 +331,7 @@ def _check_can_be_added(spent: PrivacySpent, cost: Cost, account: filters.Accoun
     """Raise an error if a fit has a guarantee, but an infinite cost in every filter."""
     budget = account.budget
     epsilon, _ = cost.epsilon(budget.delta)
-    has_guarantee = min(epsilon, filters.epsilon_alone(cost, budget)) < math.inf
+    has_guarantee = min(epsilon, account.epsilon_alone(cost)) < math.inf
     if has_guarantee and all(filter_.amount(cost) == math.inf for filter_ in account.filters):
         raise ValueError(
             f"the ledger has composition={budget.composition!r}, but this fit (composition="
@@ -343,7 +350,7 @@ def _over_budget(cost: Cost, before: filters.Account) -> BudgetExceededError:
             f". {budget.reserved_delta:g} of this delta is for fits with their own delta; "
             f"this fit has {cost.delta:g}, and earlier fits have {delta_before:g}"
         )
-    alone = filters.epsilon_alone(cost, budget)
+    alone = before.epsilon_alone(cost)
     return BudgetExceededError(
         f"this fit costs epsilon={alone:.4g}, and the {len(before.costs)} earlier fit(s) cost "
         f"{before.epsilon():.4g}: together more than the ledger's epsilon={budget.epsilon:g} at "

@@ -105,6 +105,16 @@ class Cost:
     branches : tuple of Cost
         Costs of the branches, of which one follows; see `worst_of`. Empty without branches. All
         other attributes hold for each branch, so a valid cost remains without `branches`.
+    stated : tuple of float or None
+        Epsilon and delta of steps of which earlier ones chose the number or the mechanism of later
+        ones: the sums of the epsilons and deltas of the steps; else None. All other attributes are
+        then those of the steps that were chosen. They can be summed by a privacy filter, whose
+        limit is fixed in advance, but their smallest epsilon is not a guarantee.
+
+    References
+    ----------
+    C. Dwork, A. Roth (2014), The algorithmic foundations of differential privacy, theorem 3.16
+    (`stated`).
 
     Examples
     --------
@@ -123,6 +133,7 @@ class Cost:
     mu_squared_part: float = None  # type: ignore[assignment]
     earlier: Cost | None = field(default=None, repr=False, kw_only=True)
     branches: tuple[Cost, ...] = field(default=(), repr=False, kw_only=True)
+    stated: tuple[float, float] | None = field(default=None, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         rdp = np.array(self.rdp, dtype=float)
@@ -145,17 +156,27 @@ class Cost:
         if n_queries == 1:
             return self
         numbers = [times_up(n_queries, number) for number in self._numbers()]
-        return Cost(n_queries * self.rdp, *numbers)
+        stated = None
+        if self.stated is not None:
+            epsilon, delta = self.stated
+            stated = times_up(n_queries, epsilon), times_up(n_queries, delta)
+        return Cost(n_queries * self.rdp, *numbers, stated=stated)
 
     def plus(self, other: Cost) -> Cost:
         """Return the total cost of two steps; the second may depend on the release of the first.
 
         A step that is added to branches counts as earlier than them, in either order, which costs
         at least as much as any order of the steps. If both costs have branches, the total has
-        none: it is the sum of all other attributes.
+        none: it is the sum of all other attributes. A step without `stated` adds its pure epsilon
+        to `stated` of the other; the total is then inf if the step has none.
         """
         numbers = list(map(sum_up, self._numbers(), other._numbers()))
-        total = Cost(self.rdp + other.rdp, *numbers)
+        stated = None
+        if self.stated is not None or other.stated is not None:
+            pairs = [cost.stated or (cost.pure, cost.delta) for cost in (self, other)]
+            epsilon, delta = (sum_up(*both) for both in zip(*pairs, strict=True))
+            stated = epsilon, delta
+        total = Cost(self.rdp + other.rdp, *numbers, stated=stated)
         if bool(self.branches) == bool(other.branches):
             return total
         chosen, rest = (self, other) if self.branches else (other, self)
@@ -218,11 +239,13 @@ class Cost:
             elif max(*cost.earlier._numbers(), *cost.earlier.rdp) == 0:
                 flat += cost.branches
             else:
-                flat.append(Cost(cost.rdp, *cost._numbers()))
+                flat.append(replace(cost, earlier=None, branches=()))
         if not flat:
             raise ValueError("worst_of requires at least 1 cost; got none")
         if len({cost.rdp.shape for cost in flat}) > 1:
             raise ValueError("worst_of requires costs at the same Renyi orders")
+        if any(cost.stated is not None for cost in flat):
+            raise ValueError("worst_of requires costs without `stated`")
         measures = [np.array([*cost.rdp, *cost._numbers()]) for cost in flat]
         largest = np.max(measures, axis=0)
         n_orders = flat[0].rdp.size
@@ -258,13 +281,19 @@ class Cost:
         -------
         epsilon : float
             Smallest epsilon of all compositions; inf if there is no guarantee at `delta`.
-        method : {"gaussian", "renyi", "pure", "mixed", "branches", "none"}
+        method : {"gaussian", "renyi", "pure", "mixed", "branches", "sum", "none"}
             As in `data_independent_epsilon`. "mixed" is the exact composition of pure steps with
             Gaussian noise, "branches" the composition of earlier steps with the worst branch after
-            each release, and "none" is returned if epsilon is 0 or inf.
+            each release, and "none" is returned if epsilon is 0 or inf. With `stated`, epsilon is
+            its epsilon, and "sum" is returned; inf and "none" if `delta` is below its delta.
         """
+        check_delta(delta)
+        if self.stated is not None:
+            epsilon, needed = self.stated
+            epsilon = epsilon if needed <= delta else math.inf
+            return epsilon, ("sum" if 0 < epsilon < math.inf else "none")
         # The delta of the costs adds to the delta of the conversion
-        left = check_delta(delta) - self.delta
+        left = delta - self.delta
         if left <= 0:
             return math.inf, "none"
         # Each epsilon is valid and depends on public numbers alone, so the smallest is valid
