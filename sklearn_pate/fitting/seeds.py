@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +47,18 @@ def warn_if_seeded(spent: PrivacySpent) -> None:
         "seed can subtract the noise. Use random_state=None for everything that you publish. "
         "privacy_spent_.generator is now 'seed'. This warning is issued once per process"
     )
+
+
+@contextlib.contextmanager
+def unwarned() -> Iterator[None]:
+    """Suppress `warn_if_seeded` in a block, so that a later fit still warns."""
+    was_set = _has_warned.is_set()
+    _has_warned.set()
+    try:
+        yield
+    finally:
+        if not was_set:
+            _has_warned.clear()
 
 
 #: First spawn key of fits that continue interrupted fits. No use and no teacher has this key.

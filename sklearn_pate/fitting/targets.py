@@ -140,7 +140,7 @@ def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
         return None
     labels = estimator.target_type.column(y)
     if labels.dtype.kind == "b":
-        return _with(estimator, classes=[False, True])
+        return with_params(estimator, classes=[False, True])
     return estimator if estimator.epsilon is None else None
 
 
@@ -204,6 +204,73 @@ def plan(estimator: Estimator, X: Any, y: Any, **given: Any) -> Plan:
         return make_plan(_first(estimator, X, y, **given).inputs)
     rest = _rest_after(estimator, search)
     return make_plan(check_inputs(rest, X, y, **given, search=search))
+
+
+def assumed(
+    estimator: Estimator, X: Any, X_public: Any, labels: np.ndarray, **given: Any
+) -> Inputs:
+    """Return the inputs of a fit whose first release publishes the target of public labels.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier or PATERegressor
+        Estimator of the fit.
+    X, X_public, **given
+        Arguments of `fit` other than `y`. Made-up labels replace the private ones.
+    labels : ndarray of shape (n_public,)
+        Labels of the public rows.
+    """
+    n_records = _num_samples(X)
+    given = {"X_public": X_public, **given}
+    kind = _RELEASES[estimator.target_type]
+    target = estimator._declared_target()
+    values = np.array(kind.made_up) if target is None else target.values
+    inputs = _first(estimator, X, np.resize(values, n_records), **given).inputs
+    if inputs.search is None:
+        return inputs
+    if target is None:
+        target, labels = _target_of(estimator, labels), np.asarray(labels)
+    counts = None
+    if isinstance(target, ClassTarget):
+        counts = np.bincount(target.encode(labels), minlength=target.n_values)
+    search = dataclasses.replace(inputs.search, found=FoundTarget(target, counts))
+    rest = _rest_after(estimator, search)
+    return check_inputs(rest, X, np.resize(target.values, n_records), **given, search=search)
+
+
+def _target_of(estimator: Estimator, labels: np.ndarray) -> Target:
+    """Return the target of public labels or numbers."""
+    if issubclass(estimator.target_type, ClassTarget):
+        return ClassTarget(np.unique(labels))
+    return NumberTarget.between((float(labels.min()), float(labels.max())), estimator.n_levels)
+
+
+def checked_values(estimator: Estimator, labels: np.ndarray) -> np.ndarray:
+    """Return public labels or numbers as an array; raise an error if they have no target."""
+    labels = _RELEASES[estimator.target_type].check(labels)
+    _target_of(estimator, labels)
+    return labels
+
+
+def is_to_find(estimator: Estimator) -> bool:
+    """Return whether the target is not declared."""
+    return estimator._declared_target() is None
+
+
+def scaled(release: TargetRelease, factor: float, n_records: int) -> TargetRelease:
+    """Return a release of fewer records, with noise that is smaller by a factor."""
+    changes: dict[str, Any] = {"epsilon": release.epsilon * factor}
+    if isinstance(release, RangeRelease):
+        changes["epsilon_of_fit"] = release.epsilon_of_fit * factor
+    neighbors = dataclasses.replace(release.neighbors, n_records=None).with_size(n_records)
+    return dataclasses.replace(release, neighbors=neighbors, **changes)
+
+
+def declaration(target: Target) -> dict[str, Any]:
+    """Return the parameters that declare a target."""
+    if isinstance(target, NumberTarget):
+        return {"bounds": target.values[[0, -1]].tolist()}
+    return {"classes": target.values.tolist()}
 
 
 @contextlib.contextmanager
@@ -385,7 +452,7 @@ def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
 def _rest(estimator: Estimator, values: Any, epsilon: float, delta: float) -> Estimator:
     """Return a copy with declared classes or bounds, and the rest of epsilon and delta."""
     cap, total = _cap(estimator)
-    return _with(
+    return with_params(
         estimator,
         **{_parameter(estimator): values},
         epsilon=math.nextafter(cap - epsilon, 0),
@@ -400,7 +467,7 @@ def _cap(estimator: Estimator) -> tuple[float, float]:
     return epsilon, delta
 
 
-def _with(estimator: Estimator, **params: Any) -> Estimator:
+def with_params(estimator: Estimator, **params: Any) -> Estimator:
     """Return a copy with other parameters, which shares its fitted attributes.
 
     `copy.copy` would drop what a pickle must not hold, such as the seed.
