@@ -40,6 +40,7 @@ from ..schema_release import (
 from ..teachers import Sites
 from .inputs import check_inputs
 from .planning import accepted, make_plan
+from .seeds import unwarned
 
 if TYPE_CHECKING:
     from .._typing import Estimator
@@ -300,7 +301,7 @@ def inputs_of_rest(
             with _taken_over(estimator, inputs.estimator):
                 yield inputs
             return
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), unwarned():
             warnings.simplefilter("ignore")  # the rest issues them for the target that is found
             planned = accepted(make_plan(inputs), estimator)
         statement = _statement_of(planned, inputs.search)

@@ -55,7 +55,7 @@ _N_SPLITS = 5
 _RECORDS_FRACTION = 0.6
 
 #: Largest numbers of rows in a trial: records, public rows and scored rows.
-_MAX_RECORDS, _MAX_PUBLIC, _MAX_SCORED = 3000, 1500, 5000
+_MAX_RECORDS, _MAX_PUBLIC, _MAX_SCORED = 3000, 1000, 5000
 
 #: Smallest number of public rows for trials.
 _MIN_ROWS = 20
@@ -135,15 +135,16 @@ def with_trials(
     seed = seed_sequence(copy.deepcopy(estimator.random_state))
     if estimator.random_state is not None:
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(_TRIALS,))
+    own_seed = None if estimator.random_state is None else int(seed.generate_state(1)[0])
+    params = {"ledger": None, "memory": None, "secure": False, "random_state": own_seed}
     splits = [_Split.drawn(X_public, labels, child) for child in seed.spawn(_N_SPLITS)]
     summary = plan.method_summary
     n_records = None if summary is None else summary.n_records
     trials = []
     with suppress_output(), uncounted(), unwarned():
         for factor in FACTORS:
-            copied = targets.with_params(
-                estimator, epsilon=factor * float(estimator.epsilon), ledger=None, memory=None
-            )
+            epsilon = factor * float(estimator.epsilon)
+            copied = targets.with_params(estimator, epsilon=epsilon, **params)
             inputs = targets.assumed(copied, X, X_public, labels, **given)
             trials.append(_tried(copied, inputs, splits, n_records))
     return dataclasses.replace(plan, trials=tuple(trials))
@@ -273,7 +274,6 @@ def _fitted(
         warm_start=False,
         on_bad_plan="warn",
         random_state=split.seed,
-        secure=False,
         verbose=0,
     )
     return trial.fit(split.X, split.y, split.X_public)

@@ -287,19 +287,36 @@ def _about_trials(plan: "Plan") -> list[Line]:
     if plan.trials_note:
         return [("trials", plan.trials_note)]
     if not plan.trials:
-        return []
-    lines = [(trial.score_name, _scores(trial)) for trial in plan.trials]
+        return _about_unseen(plan)
+    lines = [(trial.score_name, _scores(plan, trial)) for trial in plan.trials]
     return [*lines, ("trials", _assumptions(plan, plan.trials[0]))]
 
 
-def _scores(trial: "Trial") -> str:
+def _about_unseen(plan: "Plan") -> list[Line]:
+    """Return a line on what the accuracy depends on, for records that vote on public rows."""
+    summary = plan.method_summary
+    if summary is None or plan.has_teachers or plan.spent is None or plan.spent.n_synthetic:
+        return []
+    has_classes = issubclass(summary.target_type, ClassTarget)
+    rare = "how rare a class is, and on " if has_classes else ""
+    text = (
+        f"no forecast: it depends on {rare}whether nearness or sums of columns determine the "
+        f"{summary.target_type.noun}. With y_public, a plan tries the fit on labelled public rows"
+    )
+    return [("accuracy", text)]
+
+
+def _scores(plan: "Plan", trial: "Trial") -> str:
+    summary = plan.method_summary
+    is_other = summary is not None and trial.method != summary.name
+    method = f" by {trial.method}" if is_other else ""
     failed = ""
     if trial.n_failed:
         failed = f"; {trial.n_failed} of {trial.n_splits} trials failed ({trial.error})"
     if math.isnan(trial.score.mean):
         return f"none at epsilon {trial.epsilon:g}{failed}"
     auc = "" if trial.auc is None else f", AUC {_interval(trial.auc)}"
-    return f"{_interval(trial.score)} at epsilon {trial.epsilon:g}{auc}{failed}"
+    return f"{_interval(trial.score)} at epsilon {trial.epsilon:g}{method}{auc}{failed}"
 
 
 def _interval(forecast: "ScoreForecast") -> str:
@@ -318,10 +335,10 @@ def _assumptions(plan: "Plan", trial: "Trial") -> str:
             f"{plan.n_public} records, as many as public rows, because their number is private"
         )
     return (
-        f"mean and 95% interval of {trial.n_splits} fits to {trial.n_records} labelled public rows, "
-        f"with the noise in proportion to {assumed}. A fit to more records is usually a little more "
-        "accurate. The interval holds if private and public rows are of one population. No private "
-        "value was used, and nothing is spent"
+        f"mean and 95% interval of {trial.n_splits} fits to {trial.n_records} labelled public "
+        f"rows, with the noise in proportion to {assumed}. A fit to more records is usually more "
+        "accurate, sometimes by more than the interval. Nothing shows whether private rows are of "
+        "the same population. No private value is used, and nothing is spent"
     )
 
 
