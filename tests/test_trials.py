@@ -84,7 +84,7 @@ def test_trials_of_a_regressor_forecast_r2(method):
 def test_trials_find_classes_that_are_not_declared(params):
     found = planned(classifier(**params)).trials
     assert [trial.n_failed for trial in found] == [0, 0]
-    assert all(trial.score.mean > 0.7 for trial in found)
+    assert all(trial.score.mean > 0.6 for trial in found)
 
 
 def test_trials_of_a_regressor_find_bounds():

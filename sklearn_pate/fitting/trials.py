@@ -304,7 +304,7 @@ def scaled_epsilon(cost: Cost, factor: float, delta: float) -> float:
     >>> scaled_epsilon(LaplaceMechanism(2.0).cost(one), 10.0, 1e-5)
     10.0
     >>> round(scaled_epsilon(GaussianMechanism(5.0).cost(one), 10.0, 1e-5), 1)  # epsilon is 1.1
-    15.3
+    15.5
     """
     if math.isfinite(cost.pure):
         return cost.pure * factor
