@@ -141,7 +141,7 @@ def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
         return None
     labels = estimator.target_type.column(y)
     if labels.dtype.kind == "b":
-        return with_params(estimator, classes=[False, True])
+        return _with(estimator, classes=[False, True])
     return estimator if estimator.epsilon is None else None
 
 
@@ -453,7 +453,7 @@ def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
 def _rest(estimator: Estimator, values: Any, epsilon: float, delta: float) -> Estimator:
     """Return a copy with declared classes or bounds, and the rest of epsilon and delta."""
     cap, total = _cap(estimator)
-    return with_params(
+    return _with(
         estimator,
         **{_parameter(estimator): values},
         epsilon=math.nextafter(cap - epsilon, 0),
@@ -468,7 +468,7 @@ def _cap(estimator: Estimator) -> tuple[float, float]:
     return epsilon, delta
 
 
-def with_params(estimator: Estimator, **params: Any) -> Estimator:
+def _with(estimator: Estimator, **params: Any) -> Estimator:
     """Return a copy with other parameters, which shares its fitted attributes.
 
     `copy.copy` would drop what a pickle must not hold, such as the seed.

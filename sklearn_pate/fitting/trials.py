@@ -144,7 +144,7 @@ def with_trials(
     with suppress_output(), uncounted(), unwarned():
         for factor in FACTORS:
             epsilon = factor * float(estimator.epsilon)
-            copied = targets.with_params(estimator, epsilon=epsilon, **params)
+            copied = targets._with(estimator, epsilon=epsilon, **params)
             inputs = targets.assumed(copied, X, X_public, labels, **given)
             trials.append(_tried(copied, inputs, splits, n_records))
     return dataclasses.replace(plan, trials=tuple(trials))
