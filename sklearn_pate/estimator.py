@@ -23,7 +23,7 @@ from ._sklearn import (
 from .aggregators import Mechanism, TableMechanism
 from .encoding.dtypes import RowForm
 from .encoding.targets import ClassTarget, Target
-from .fitting import run, targets
+from .fitting import run, targets, trials
 from .fitting.checks import check_features
 from .fitting.export import Saved, handed_over, libraries_of
 from .fitting.inputs import (
@@ -193,6 +193,7 @@ class PATEEstimator(CheckedEstimator):
         *,
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        y_public: ArrayLike | None = None,
     ) -> Plan:
         """Check the input of `fit` and plan its queries and cost, without spending anything.
 
@@ -200,6 +201,15 @@ class PATEEstimator(CheckedEstimator):
         ----------
         X, y, X_public, groups, sample_weight
             As in `fit`.
+        y_public : array-like of shape (n_public,), default=None
+            Labels or numbers of the public rows, which are public knowledge; `fit` does not use
+            them. If given, the plan has `trials`: a forecast of the accuracy (R2 for numbers, and
+            AUC for two classes) at a quarter, a half, one, two and four times `epsilon`, at no
+            privacy cost. Some of the public rows play the private records, and others are scored,
+            at the same ratio of noise to records, in 25 fits on at most 3,000 records. These take
+            about ten times as long as a fit, and use no groups or weights. The forecast is usually
+            pessimistic, as a fit has more records, and most of all for class sums of numbers.
+            Teachers, and mechanisms with a set noise, are not tried.
 
         Returns
         -------
@@ -223,13 +233,26 @@ class PATEEstimator(CheckedEstimator):
         >>> plan = clf.plan(X[:2000], y[:2000], X_public=X[2000:])
         >>> [(str(aggregator), n_queries) for aggregator, n_queries in plan.stages]
         [('GNMax(sigma=25.2...)', 30)]
+
+        If the labels of the public rows are known, which epsilon suffices?
+
+        >>> clf = PATEClassifier(epsilon=1.0, classes=[0, 1], random_state=0)
+        >>> plan = clf.plan(X[:2000], y[:2000], X_public=X[2000:], y_public=y[2000:])
+        >>> [trial.epsilon for trial in plan.trials]
+        [0.25, 0.5, 1.0, 2.0, 4.0]
+        >>> plan.trials[0].score.mean < plan.trials[-1].score.mean
+        True
         """
         given: dict[str, Any] = {
             "X_public": X_public,
             "groups": groups,
             "sample_weight": sample_weight,
         }
-        return targets.plan(self, X, y, **given)
+        if y_public is None:
+            return targets.plan(self, X, y, **given)
+        labels = trials.check_labels(self, X_public, y_public)
+        plan = targets.plan(self, X, y, **given)
+        return trials.with_trials(plan, self, X, y, labels=labels, **given)
 
     @usual_floats
     @_fit_context(prefer_skip_nested_validation=False)

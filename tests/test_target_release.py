@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_pate import PATEClassifier, PATERegressor, PrivacySpent
-from sklearn_pate.aggregators import GNMax, LaplaceMechanism
+from sklearn_pate.aggregators import GNMax, LaplaceMechanism, LNMax
 from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.fitting import seeds
@@ -274,6 +274,17 @@ def test_epsilon_of_a_fit_is_that_of_its_parts():
     assert clf.privacy_spent_.epsilon == pytest.approx(own + declared.privacy_spent_.epsilon)
     assert clf.aggregator_.scale == declared.aggregator_.scale
     assert clf.epsilon == 2.0 and clf.classes is None  # parameters do not change
+
+
+def test_statement_of_teachers_does_not_depend_on_the_classes_that_were_found():
+    params = {"aggregator": LNMax(0.05), "n_queries": 30, "n_teachers": 50, "epsilon": 8.0}
+    stated = set()
+    for y in (Y, np.resize(["a", "b", "c"], 3000)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clf = PATEClassifier(GaussianNB(), **params).fit(X, y, X_PUBLIC)
+        stated.add(tuple(clf.privacy_spent_))
+    assert len(stated) == 1 and 7.999 < stated.pop()[0] <= 8
 
 
 @pytest.mark.parametrize("teacher", [None, GaussianNB()], ids=["records", "teachers"])

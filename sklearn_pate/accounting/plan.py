@@ -18,6 +18,7 @@ from .propose_test_release import ProposeTestRelease
 from .rare_class import RareClass, rare_class_of
 from .renyi_filter import RenyiFilter
 from .spent import PrivacyForecast
+from .trials import Trial
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +203,11 @@ class Plan:
     target_search : str
         Description of the first release, if the fit has one that finds the classes, the bounds or
         the shares of the classes, and of what the other numbers of the plan assume; else empty.
+    trials : tuple of trials.Trial
+        Forecasts of the accuracy at several epsilons, from fits on labelled public rows. Empty
+        without `y_public`.
+    trials_note : str
+        Reason why there are no trials although `y_public` is given; else empty.
 
     Examples
     --------
@@ -237,6 +243,8 @@ class Plan:
     is_calibrated: bool = False
     branches: tuple[Branch, ...] = ()
     target_search: str = ""
+    trials: tuple[Trial, ...] = ()
+    trials_note: str = ""
 
     def __str__(self) -> str:
         return text_of_plan(self)

@@ -69,7 +69,7 @@ def spending_plan(inputs: Inputs) -> Plan:
     """Return a plan with its queries and cost, without a dry run or a forecast of accuracy."""
     plan = inputs.release.plan(inputs)
     if inputs.search is not None:
-        plan = inputs.search.added_to(plan, inputs.cap[1], inputs.choice)
+        plan = inputs.search.added_to(plan, inputs.cap, inputs.choice)
     plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
     synthesis = inputs.synthesis
     fixed = None if synthesis is None else synthesis.fixed  # set by `poll`

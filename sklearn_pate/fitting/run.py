@@ -177,7 +177,7 @@ def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
     epsilon, composition = cost.epsilon(inputs.estimator.delta)
     plan = Plan([], epsilon, composition, cost)
     if inputs.search is not None:
-        plan = inputs.search.added_to(plan, inputs.cap[1], inputs.choice)
+        plan = inputs.search.added_to(plan, inputs.cap, inputs.choice)
     spent = planning.spent_by(plan, inputs).paid()
     return dataclasses.replace(
         spent,

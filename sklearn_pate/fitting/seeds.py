@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +48,18 @@ def warn_if_seeded(spent: PrivacySpent) -> None:
         "random_state=None for everything that you publish. The attribute generator of the privacy "
         "statement is 'seed'. This warning is issued once per process"
     )
+
+
+@contextlib.contextmanager
+def unwarned() -> Iterator[None]:
+    """Suppress `warn_if_seeded` in a block, so that a later fit still warns."""
+    was_set = _has_warned.is_set()
+    _has_warned.set()
+    try:
+        yield
+    finally:
+        if not was_set:
+            _has_warned.clear()
 
 
 #: First spawn key of fits that continue interrupted fits. No use and no teacher has this key.

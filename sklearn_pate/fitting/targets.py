@@ -54,6 +54,9 @@ if TYPE_CHECKING:
 #: Part of delta for the threshold of classes, as for texts of an estimated schema.
 _DELTA_FRACTION = 1 / 1000
 
+#: Methods with a cost that does not depend on the number of classes.
+_OF_RECORDS = ("neighbors", "sums")
+
 #: Smallest delta of the threshold.
 _MIN_DELTA = 1e-300
 
@@ -115,28 +118,34 @@ class TargetSearch:
         """
         return dataclasses.replace(self.cost.plus(cost), stated=(spent.epsilon, spent.delta))
 
-    def added_to(self, plan: Plan, delta: float, choice: MethodChoice) -> Plan:
+    def added_to(self, plan: Plan, cap: tuple[float | None, float], choice: MethodChoice) -> Plan:
         """Return the plan of the rest of the fit with the guarantee of the whole fit.
 
         Epsilons and deltas are added. This holds for any rest, as it is planned for each outcome
-        of the release within the rest of epsilon and delta (Dwork, Roth 2014, theorem 3.16). The
-        delta is that of all methods that the release may choose, not of the one that it chose.
+        of the release within the rest of epsilon and delta (Dwork, Roth 2014, theorem 3.16). If
+        another outcome may choose another method, or change the cost of teachers, the guarantee of
+        the rest is its limit, and not the guarantee of the rest that follows.
 
         Parameters
         ----------
         plan : Plan
             The plan of the rest.
-        delta : float
-            Largest delta of the rest.
+        cap : (float or None, float)
+            Limits of the epsilon and delta of the rest.
         choice : MethodChoice
             The method of the rest.
         """
         cost = self.cost
+        limit, delta = cap
+        epsilon = plan.epsilon
+        of_records = choice.is_fixed and choice.name in _OF_RECORDS
+        if not (of_records or isinstance(self.release, RangeRelease)) and limit is not None:
+            epsilon = max(epsilon, limit)
         if choice.is_fixed and plan.delta is not None:
             delta = plan.delta
         return dataclasses.replace(
             plan,
-            epsilon=sum_up(cost.pure, plan.epsilon),
+            epsilon=sum_up(cost.pure, epsilon),
             delta=sum_up(cost.delta, delta),
             composition=plan.composition if plan.composition in _NAMED else "sum",
             target_search=self.release.describe(),
@@ -224,6 +233,73 @@ def plan(estimator: Estimator, X: Any, y: Any, **given: Any) -> Plan:
         return make_plan(_first(estimator, X, y, **given).inputs)
     rest = _rest_after(estimator, search)
     return make_plan(check_inputs(rest, X, y, **given, search=search))
+
+
+def assumed(
+    estimator: Estimator, X: Any, X_public: Any, labels: np.ndarray, **given: Any
+) -> Inputs:
+    """Return the inputs of a fit whose first release publishes the target of public labels.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier or PATERegressor
+        Estimator of the fit.
+    X, X_public, **given
+        Arguments of `fit` other than `y`. Made-up labels replace the private ones.
+    labels : ndarray of shape (n_public,)
+        Labels of the public rows.
+    """
+    n_records = _num_samples(X)
+    given = {"X_public": X_public, **given}
+    kind = _RELEASES[estimator.target_type]
+    target = estimator._declared_target()
+    values = np.array(kind.made_up) if target is None else target.values
+    inputs = _first(estimator, X, np.resize(values, n_records), **given).inputs
+    if inputs.search is None:
+        return inputs
+    if target is None:
+        target, labels = _target_of(estimator, labels), np.asarray(labels)
+    counts = None
+    if isinstance(target, ClassTarget):
+        counts = np.bincount(target.encode(labels), minlength=target.n_values)
+    search = dataclasses.replace(inputs.search, found=FoundTarget(target, counts))
+    rest = _rest_after(estimator, search)
+    return check_inputs(rest, X, np.resize(target.values, n_records), **given, search=search)
+
+
+def _target_of(estimator: Estimator, labels: np.ndarray) -> Target:
+    """Return the target of public labels or numbers."""
+    if issubclass(estimator.target_type, ClassTarget):
+        return ClassTarget(np.unique(labels))
+    return NumberTarget.between((float(labels.min()), float(labels.max())), estimator.n_levels)
+
+
+def checked_values(estimator: Estimator, labels: np.ndarray) -> np.ndarray:
+    """Return public labels or numbers as an array; raise an error if they have no target."""
+    labels = _RELEASES[estimator.target_type].check(labels)
+    _target_of(estimator, labels)
+    return labels
+
+
+def is_to_find(estimator: Estimator) -> bool:
+    """Return whether the target is not declared."""
+    return estimator._declared_target() is None
+
+
+def scaled(release: TargetRelease, factor: float, n_records: int) -> TargetRelease:
+    """Return a release of fewer records, with noise that is smaller by a factor."""
+    changes: dict[str, Any] = {"epsilon": release.epsilon * factor}
+    if isinstance(release, RangeRelease):
+        changes["epsilon_of_fit"] = release.epsilon_of_fit * factor
+    neighbors = dataclasses.replace(release.neighbors, n_records=None).with_size(n_records)
+    return dataclasses.replace(release, neighbors=neighbors, **changes)
+
+
+def declaration(target: Target) -> dict[str, Any]:
+    """Return the parameters that declare a target."""
+    if isinstance(target, NumberTarget):
+        return {"bounds": target.values[[0, -1]].tolist()}
+    return {"classes": target.values.tolist()}
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from .formats import number, percent, text_rounded_up
 if TYPE_CHECKING:
     from ..accounting.plan import MethodSummary, Plan
     from ..accounting.rare_class import RareClass
+    from ..accounting.trials import ScoreForecast, Trial
     from ..forecasts import CellForecast
 
 #: A name with its description.
@@ -79,7 +80,7 @@ def _lines(plan: "Plan") -> list[Line]:
     """Return the lines of a plan, from its method to its cost."""
     lines = [("target", plan.target_search)] if plan.target_search else []
     lines += [*_about_method(plan), *_about_branches(plan), *_about_other_releases(plan)]
-    return [*lines, ("epsilon", _guarantee(plan))]
+    return [*lines, ("epsilon", _guarantee(plan)), *_about_trials(plan)]
 
 
 def _about_branches(plan: "Plan") -> list[Line]:
@@ -276,6 +277,69 @@ def _part_of_rare_class(rare: "RareClass") -> str:
     if rare.records_per_teacher is None:
         return labels
     return f"{number(rare.records_per_teacher)} records for each teacher, and {labels}"
+
+
+# --- trials on labelled public rows ---------------------------------------------------------------
+
+
+def _about_trials(plan: "Plan") -> list[Line]:
+    """Return a line for each epsilon of the trials, and one on what they assume."""
+    if plan.trials_note:
+        return [("trials", plan.trials_note)]
+    if not plan.trials:
+        return _about_unseen(plan)
+    lines = [(trial.score_name, _scores(plan, trial)) for trial in plan.trials]
+    return [*lines, ("trials", _assumptions(plan, plan.trials[0]))]
+
+
+def _about_unseen(plan: "Plan") -> list[Line]:
+    """Return a line on what the accuracy depends on, for records that vote on public rows."""
+    summary = plan.method_summary
+    if summary is None or plan.has_teachers or plan.spent is None or plan.spent.n_synthetic:
+        return []
+    has_classes = issubclass(summary.target_type, ClassTarget)
+    rare = "how rare a class is, and on " if has_classes else ""
+    text = (
+        f"no forecast: it depends on {rare}whether nearness or sums of columns determine the "
+        f"{summary.target_type.noun}. With y_public, a plan tries the fit on labelled public rows"
+    )
+    return [("accuracy", text)]
+
+
+def _scores(plan: "Plan", trial: "Trial") -> str:
+    summary = plan.method_summary
+    is_other = summary is not None and trial.method != summary.name
+    method = f" by {trial.method}" if is_other else ""
+    failed = ""
+    if trial.n_failed:
+        failed = f"; {trial.n_failed} of {trial.n_splits} trials failed ({trial.error})"
+    if math.isnan(trial.score.mean):
+        return f"none at epsilon {trial.epsilon:g}{failed}"
+    auc = "" if trial.auc is None else f", AUC {_interval(trial.auc)}"
+    return f"{_interval(trial.score)} at epsilon {trial.epsilon:g}{method}{auc}{failed}"
+
+
+def _interval(forecast: "ScoreForecast") -> str:
+    if math.isnan(forecast.low):
+        return f"{forecast.mean:.3f}"
+    return f"{forecast.mean:.3f} ({forecast.low:.3f} to {forecast.high:.3f})"
+
+
+def _assumptions(plan: "Plan", trial: "Trial") -> str:
+    """Return how the trials were made, and what they cannot show."""
+    summary = plan.method_summary
+    n_records = None if summary is None else summary.n_records
+    assumed = f"the {n_records} records of the fit"
+    if n_records is None:
+        assumed = (
+            f"{plan.n_public} records, as many as public rows, because their number is private"
+        )
+    return (
+        f"mean and 95% interval of {trial.n_splits} fits to {trial.n_records} labelled public "
+        f"rows, with the noise in proportion to {assumed}. A fit to more records is usually more "
+        "accurate, sometimes by more than the interval. Nothing shows whether private rows are of "
+        "the same population. No private value is used, and nothing is spent"
+    )
 
 
 # --- by the kind of target ------------------------------------------------------------------------
