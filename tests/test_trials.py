@@ -206,7 +206,7 @@ def test_trials_do_not_use_up_the_warning_about_seeds():
     seeds._has_warned.clear()
     clf = classifier()
     planned(clf)
-    with pytest.warns(UserWarning, match="random_state is set"):
+    with pytest.warns(UserWarning, match="the noise follows from a random_state"):
         clf.fit(X, Y, X_PUBLIC)
 
 
