@@ -6,6 +6,7 @@ All of it follows from published numbers, so it has no privacy cost.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .counts import (
     N_POWERS,
     TEXT,
     Kind,
+    Limits,
     SchemaRelease,
     Values,
 )
@@ -86,11 +88,12 @@ def _bin_edges() -> tuple[np.ndarray, np.ndarray]:
     return lower, upper
 
 
-def kinds_of(noisy: np.ndarray, sd: float) -> list[Kind]:
+def kinds_of(noisy: np.ndarray, sd: float, limits: Sequence[Limits] = ()) -> list[Kind]:
     """Return what the first step shows of each column.
 
     Columns of numbers in which nothing is found, and many columns that are alike, have the range of
-    their mean counts, whose noise is smaller.
+    their mean counts, whose noise is smaller. A column with limits has a range within them, and the
+    range of others only if they have the same limits.
 
     Parameters
     ----------
@@ -98,33 +101,51 @@ def kinds_of(noisy: np.ndarray, sd: float) -> list[Kind]:
         Noisy counts, in records.
     sd : float
         Standard deviation of their noise.
+    limits : sequence of (float, float) or None, default=()
+        As in `SchemaRelease`.
 
     Returns
     -------
     list of Kind
     """
-    numbers = noisy[:, FIRST_NUMBER:]
+    limits = limits or (None,) * len(noisy)
+    within = np.array([_bins_within(bounds) for bounds in limits])
+    numbers = np.where(within, noisy[:, FIRST_NUMBER:], 0.0)
     sure = norm.isf(_FALSE_ALARM / noisy.size) * sd
     found = np.where(numbers > sure, numbers, 0).sum(axis=1)
-    are_texts = (noisy[:, TEXT] > sure) & (noisy[:, TEXT] > found)
+    may_be_texts = np.array([bounds is None for bounds in limits])
+    are_texts = may_be_texts & (noisy[:, TEXT] > sure) & (noisy[:, TEXT] > found)
     others = np.flatnonzero(~are_texts).tolist()
     own = {k: _occupied(numbers[k], sd, _FALSE_ALARM / len(noisy)) for k in others}
     pooled = numbers[others].mean(axis=0) if len(others) else np.zeros(numbers.shape[1])
     sd_pooled = sd / math.sqrt(max(1, len(others)))
     shared = _occupied(pooled, sd_pooled, _FALSE_ALARM)
-    shared_leaves = None if shared is None else _leaves(shared, pooled, sd_pooled)
+    have_one = len({limits[k] for k in others}) == 1
+    common = limits[others[0]] if have_one else None
+    shared_leaves = None if shared is None else _leaves(shared, pooled, sd_pooled, common)
     are_alike = _are_alike([own[k] for k in others], shared)
     kinds = []
     for k, is_text in enumerate(are_texts):
         if is_text:
             kinds.append(Kind(True))
             continue
-        bins = own[k]
-        if bins is None or are_alike:
+        bins, bounds = own[k], limits[k]
+        may_share = bounds is None or (have_one and shared_leaves is not None)
+        if (bins is None or are_alike) and may_share:
             kinds.append(Kind(False, shared_leaves, is_shared=shared_leaves is not None))
+        elif bins is None:
+            kinds.append(Kind(False, np.linspace(*bounds, N_LEAVES + 1)))  # type: ignore[misc]
         else:
-            kinds.append(Kind(False, _leaves(bins, numbers[k], sd)))
+            kinds.append(Kind(False, _leaves(bins, numbers[k], sd, bounds)))
     return kinds
+
+
+def _bins_within(bounds: Limits) -> np.ndarray:
+    """Return whether each bin of numbers has numbers within bounds, (n_number_bins,)."""
+    low, high = (-math.inf, math.inf) if bounds is None else bounds
+    lower, upper = _bin_edges()
+    lower[0], upper[-1] = -math.inf, math.inf  # the outermost bins are open
+    return (lower <= high) & (upper >= low)
 
 
 def _are_alike(own: list[Any], shared: Any) -> bool:
@@ -153,17 +174,25 @@ def _occupied(counts: np.ndarray, sd: float, false_alarm: float) -> tuple[int, i
     return (int(places[0]), int(places[-1])) if len(places) else None
 
 
-def _leaves(bins: tuple[int, int], counts: np.ndarray, sd: float) -> np.ndarray:
+def _leaves(
+    bins: tuple[int, int], counts: np.ndarray, sd: float, bounds: Limits = None
+) -> np.ndarray:
     """Return the edges of the leaves: bins with larger counts have more of them.
+
+    The leaves are within the bounds, if there are any.
 
     Zero has one leaf. Neighboring bins without records, as far as the noise shows, share one.
     """
     first, last = bins
     lower, upper = _bin_edges()
+    if bounds is not None:
+        lower, upper = (np.clip(edges, *bounds) for edges in (lower, upper))
     parts: list[tuple[float, float, float]] = []  # lower edge, upper edge, and mass
     was_empty = False
     for place in range(first, last + 1):
         is_zero = place == N_POWERS
+        if lower[place] == upper[place] and not is_zero:
+            continue  # a bin with a bound alone: its numbers count in the next leaf
         is_empty = not is_zero and counts[place] < _NEXT * sd and first < place < last
         mass = 0.0 if is_zero or is_empty else max(float(counts[place]), sd)
         if is_empty and was_empty:
@@ -171,6 +200,8 @@ def _leaves(bins: tuple[int, int], counts: np.ndarray, sd: float) -> np.ndarray:
         else:
             parts.append((lower[place], upper[place], mass))
         was_empty = is_empty
+    if bounds is not None and (not parts or parts[0][0] == parts[-1][1]):  # a single number
+        return np.linspace(*bounds, N_LEAVES + 1)
     if len(parts) == 1 and parts[0][2] == 0:  # a column of zeros
         return np.concatenate([[0.0], np.linspace(2.0**MIN_POWER, 1.0, N_LEAVES)])
     masses = np.array([mass for *_, mass in parts])
