@@ -82,6 +82,8 @@ class RowsCost(NamedTuple):
         Number of synthetic rows.
     sums : str or None
         Other released statistics, in words.
+    schema : str or None
+        The release from which the schema is estimated, in words; None if the schema is declared.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class RowsCost(NamedTuple):
     delta: float
     n_rows: int
     sums: str | None = None
+    schema: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..fitting.inputs import Inputs
 
 #: Parameters of a synthesizer that do not change its results.
-_OF_SPEED = ("n_jobs",)
+_OF_SPEED = ("n_jobs", "memory")
 
 
 @dataclass(frozen=True, eq=False)

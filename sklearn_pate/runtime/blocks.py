@@ -79,7 +79,7 @@ def row_blocks(n_records: int, groups: np.ndarray | None) -> Iterator[slice | np
 
 
 class _Result(NamedTuple):
-    """The counts of a block, a flag that memory stores them, and a public description of a failure."""
+    """The counts of a block, a flag that memory stores them, and a public text of a failure."""
 
     table: Any = None
     is_cached: bool = True

@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,6 +132,8 @@ class SchemaRelease:
     change of a mean of unit vectors is at most the change of one of them. In a column of texts, a
     group has one text, its most frequent one, with the weight of all its texts in this column.
     Weights from 0 to 1 do not exceed it. Numbers are clipped one by one, so limits change nothing.
+    The ticks of a record are divided among the columns that are counted together, and rounded down:
+    its counts have a sum of at most 1, so that they change no more than those of one column.
 
     *Cost.* The noise of each step is discrete Gaussian, and so the cost is that of
     `rdp.discrete_gaussian_mu_squared`. Which columns are counted by text, and where the intervals
@@ -227,7 +230,7 @@ class SchemaRelease:
         amount: np.ndarray,
         n_jobs: int | None = None,
         *,
-        places: Sequence[int] | None = None,
+        places: Sequence[int | tuple[int, ...]] | None = None,
         memory: Memory | None = None,
     ) -> np.ndarray:
         """Return the counts of the first step: private.
@@ -240,8 +243,9 @@ class SchemaRelease:
             Ticks of each record, at most `TICKS` for all of one unit.
         n_jobs : int or None, default=None
             As in joblib.
-        places : sequence of int, default=None
-            Positions in `columns` of the columns to count; None for all.
+        places : sequence of int or tuple of int, default=None
+            Positions in `columns` of the columns to count; None for all. The columns of a tuple are
+            counted together, as one column of their mean counts.
         memory : joblib.Memory or None, default=None
             It caches the counts of each block of records.
 
@@ -278,7 +282,7 @@ class SchemaRelease:
         kinds: list[Kind],
         n_jobs: int | None = None,
         *,
-        places: Sequence[int] | None = None,
+        places: Sequence[int | tuple[int, ...]] | None = None,
         memory: Memory | None = None,
     ) -> tuple[dict[int, np.ndarray], dict[int, dict[str, int]]]:
         """Return the counts of the second step: private.
@@ -379,28 +383,29 @@ def _column(columns: Any, k: int) -> Any:
     return columns[:, k].astype(float) if columns.dtype.kind == "b" else columns[:, k]
 
 
-def _cells_within(values: Any, limits: Limits) -> tuple[Cells, np.ndarray | None]:
-    """Return the distinct cells of a column, with their numbers clipped, and the cell of each row.
+def _cells_within(
+    block: _Rows, k: int, limits: tuple[Limits, ...]
+) -> Iterator[tuple[Cells, np.ndarray]]:
+    """Yield distinct cells and their ticks, for each of the columns that are counted together.
 
-    The second value is None if each row has its own cell.
+    Numbers are clipped to the limits. The ticks of a record are divided among the columns.
     """
-    cells, codes = distinct_cells(values)
-    if limits is not None:
-        cells = cells._replace(numbers=np.clip(cells.numbers, *limits))
-    return cells, codes
-
-
-def _amount_of_cells(codes: np.ndarray | None, amount: np.ndarray, n_cells: int) -> np.ndarray:
-    return amount if codes is None else _counted(codes, amount, n_cells)
+    places, bounds = block.places[k], limits[k]
+    amount = block.amount // len(places)
+    for place in places:
+        cells, codes = distinct_cells(_column(block.columns, place))
+        if bounds is not None:
+            cells = cells._replace(numbers=np.clip(cells.numbers, *bounds))
+        own = amount if codes is None else _counted(codes, amount, len(cells.numbers))
+        yield cells, own
 
 
 def _count_ranges(block: _Rows, limits: tuple[Limits, ...]) -> list[Any]:
     """Return the counts of the first step of a block, (n_columns, N_BINS), in a list."""
     counts = np.zeros((len(limits), N_BINS), dtype=np.int64)
-    for count, place, bounds in zip(counts, block.places, limits, strict=True):
-        cells, codes = _cells_within(_column(block.columns, place), bounds)
-        own = _amount_of_cells(codes, block.amount, len(cells.numbers))
-        count[:] = _counted(range_bins(cells), own, N_BINS)
+    for k, count in enumerate(counts):
+        for cells, ticks in _cells_within(block, k, limits):
+            count += _counted(range_bins(cells), ticks, N_BINS)
     return [counts]
 
 
@@ -421,14 +426,13 @@ def _count_values(
     """
     counts = np.zeros((len(leaves), N_LEAVES), dtype=np.int64)
     for count, (k, edges) in zip(counts, leaves.items(), strict=True):
-        cells, codes = _cells_within(_column(block.columns, block.places[k]), limits[k])
-        own = _amount_of_cells(codes, block.amount, len(cells.numbers))
-        are_numbers = ~np.isnan(cells.numbers)
-        places = np.searchsorted(edges, cells.numbers[are_numbers], side="right") - 1
-        places = np.clip(places, 0, N_LEAVES - 1)
-        count[:] = _counted(places, own[are_numbers], N_LEAVES)
+        for cells, ticks in _cells_within(block, k, limits):
+            are_numbers = ~np.isnan(cells.numbers)
+            places = np.searchsorted(edges, cells.numbers[are_numbers], side="right") - 1
+            places = np.clip(places, 0, N_LEAVES - 1)
+            count += _counted(places, ticks[are_numbers], N_LEAVES)
     found = [
-        _count_texts(_column(block.columns, block.places[k]), block.amount, block.units)
+        _count_texts(_column(block.columns, block.places[k][0]), block.amount, block.units)
         for k in texts
     ]
     return [counts, *found]
@@ -468,27 +472,33 @@ def _count_texts(values: Any, amount: np.ndarray, units: np.ndarray | None) -> d
 
 
 class _Rows(NamedTuple):
-    """A block of records: all columns, positions of those to count, ticks, and units."""
+    """A block of records: columns, positions of those counted together, ticks, and units."""
 
     columns: Any
-    places: tuple[int, ...]
+    places: tuple[tuple[int, ...], ...]
     amount: np.ndarray
     units: np.ndarray | None
 
 
 def _blocks(
-    columns: Any, places: Sequence[int] | None, amount: np.ndarray, units: np.ndarray | None
+    columns: Any,
+    places: Sequence[int | tuple[int, ...]] | None,
+    amount: np.ndarray,
+    units: np.ndarray | None,
 ) -> Iterator[_Rows]:
     """Yield blocks of records; with units, all records of a unit are in one block."""
     n_columns = columns.shape[1]
-    counted = list(range(n_columns)) if places is None else list(places)
-    is_all = counted == list(range(n_columns))
+    given = range(n_columns) if places is None else places
+    parts = [(part,) if isinstance(part, int) else part for part in given]
+    used = [k for part in parts for k in part]
+    is_all = used == list(range(n_columns))
+    ends = np.cumsum([0, *map(len, parts)])
+    positions = tuple(tuple(range(*pair)) for pair in pairwise(ends.tolist()))
     for rows in row_blocks(len(amount), units):
-        part = without_index(_safe_indexing(columns, rows))
+        block = without_index(_safe_indexing(columns, rows))
         if not is_all:
-            part = part.iloc[:, counted] if hasattr(part, "iloc") else part[:, counted]
-        own = None if units is None else units[rows]
-        yield _Rows(part, tuple(range(len(counted))), amount[rows], own)
+            block = block.iloc[:, used] if hasattr(block, "iloc") else block[:, used]
+        yield _Rows(block, positions, amount[rows], None if units is None else units[rows])
 
 
 def _added(

@@ -70,6 +70,11 @@ _MIN_MASS = 2.0
 #: Error of a cumulative count, in standard deviations of the noise on a node: measured.
 _ERROR = 0.7
 
+#: Declared bounds are kept if, within them, the numbers from -1 to 1 have at least this standard
+#: deviation, and this correlation with their ranks.
+_MIN_STD = 0.1
+_MIN_CORRELATION = 0.92
+
 #: Bounds of a column in which nothing was found.
 NOTHING_FOUND = (-1.0, 1.0)
 
@@ -129,15 +134,21 @@ def kinds_of(noisy: np.ndarray, sd: float, limits: Sequence[Limits] = ()) -> lis
         if is_text:
             kinds.append(Kind(True))
             continue
-        bins, bounds = own[k], limits[k]
-        may_share = bounds is None or (have_one and shared_leaves is not None)
-        if (bins is None or are_alike) and may_share:
+        may_share = limits[k] is None or (have_one and shared_leaves is not None)
+        if (own[k] is None or are_alike) and may_share:
             kinds.append(Kind(False, shared_leaves, is_shared=shared_leaves is not None))
-        elif bins is None:
-            kinds.append(Kind(False, np.linspace(*bounds, N_LEAVES + 1)))  # type: ignore[misc]
         else:
-            kinds.append(Kind(False, _leaves(bins, numbers[k], sd, bounds)))
+            kinds.append(Kind(False, _own_leaves(own[k], numbers[k], sd, limits[k])))
     return kinds
+
+
+def _own_leaves(
+    bins: tuple[int, int] | None, counts: np.ndarray, sd: float, bounds: Limits
+) -> np.ndarray | None:
+    """Return the edges of the leaves of a column, by its own counts."""
+    if bins is not None:
+        return _leaves(bins, counts, sd, bounds)
+    return None if bounds is None else np.linspace(bounds[0], bounds[1], N_LEAVES + 1)
 
 
 def _bins_within(bounds: Limits) -> np.ndarray:
@@ -201,7 +212,7 @@ def _leaves(
             parts.append((lower[place], upper[place], mass))
         was_empty = is_empty
     if bounds is not None and (not parts or parts[0][0] == parts[-1][1]):  # a single number
-        return np.linspace(*bounds, N_LEAVES + 1)
+        return np.linspace(bounds[0], bounds[1], N_LEAVES + 1)
     if len(parts) == 1 and parts[0][2] == 0:  # a column of zeros
         return np.concatenate([[0.0], np.linspace(2.0**MIN_POWER, 1.0, N_LEAVES)])
     masses = np.array([mass for *_, mass in parts])
@@ -245,12 +256,13 @@ def consistent(levels: list[np.ndarray]) -> np.ndarray:
 
 
 def edges_of(
-    leaves: np.ndarray, levels: list[np.ndarray], sd: float
+    leaves: np.ndarray, levels: list[np.ndarray], sd: float, bounds: Limits = None
 ) -> tuple[float, ...] | list[str]:
     """Return edges of intervals that hold about equal parts of a column.
 
-    If the column has few whole numbers, with many records of each, they are categories: effects of
-    weekdays or of codes rarely grow with the number.
+    Declared bounds that suit the column are kept instead. If the column has few whole numbers, with
+    many records of each, they are categories: effects of weekdays or of codes rarely grow with the
+    number.
 
     Parameters
     ----------
@@ -260,6 +272,8 @@ def edges_of(
         Noisy counts of the levels of its tree.
     sd : float
         Standard deviation of their noise.
+    bounds : (float, float) or None, default=None
+        Declared bounds of the column.
 
     Returns
     -------
@@ -271,11 +285,14 @@ def edges_of(
     total = max(counts.sum(), sd)
     n_intervals = int(np.clip(total / (_MIN_MASS * _ERROR * sd), 1, _MAX_INTERVALS))
     if n_intervals < _MIN_INTERVALS:
-        return _plain(leaves)
+        is_wide = bounds is None or leaves[-1] - leaves[0] < _MIN_STD * (bounds[1] - bounds[0])
+        return _plain(leaves) if bounds is None or is_wide else bounds
     cumulative = np.cumsum(counts)
     cumulative = IsotonicRegression(y_min=0.0, y_max=total).fit_transform(
         np.arange(N_LEAVES), cumulative
     )
+    if bounds is not None and _suit(bounds, leaves, cumulative / total):
+        return bounds
     parts = np.linspace(0, 1, n_intervals + 1)
     parts[0], parts[-1] = _END / n_intervals, 1 - _END / n_intervals
     places = np.unique(np.searchsorted(cumulative, parts * total))
@@ -288,6 +305,21 @@ def edges_of(
     if 2 < len(edges) <= _MAX_CATEGORIES and has_many and is_all and are_whole:
         return [text_of_number(edge) for edge in edges]
     return tuple(edges) if len(edges) > 1 else _plain(leaves)
+
+
+def _suit(bounds: tuple[float, float], leaves: np.ndarray, cumulative: np.ndarray) -> bool:
+    """Return whether a column, in units of its bounds, is spread out and not very skewed.
+
+    Then its numbers are about as good as their ranks, and have no noise.
+    """
+    low, high = bounds
+    shares = np.diff(cumulative, prepend=0.0)
+    numbers = ((leaves[1:] + leaves[:-1]) / 2 - low) / (high - low) * 2 - 1
+    ranks = 2 * cumulative - shares - 1
+    pair = np.array([numbers, ranks])
+    covariance = np.cov(pair, aweights=shares / shares.sum(), ddof=0)
+    std, std_of_ranks = np.sqrt(np.diag(covariance))
+    return bool(std >= _MIN_STD and covariance[0, 1] >= _MIN_CORRELATION * std * std_of_ranks)
 
 
 def _with_mass(places: np.ndarray, cumulative: np.ndarray, mass: float) -> list[int]:
@@ -344,14 +376,16 @@ def estimated(
     if sharing:
         levels = [np.mean([values.trees[k][i] for k in sharing], axis=0) for i in range(N_LEVELS)]
         sd = values.sd_trees / math.sqrt(len(sharing))
-        shared = edges_of(kinds[sharing[0]].leaves, levels, sd)  # type: ignore[arg-type]
+        bounds = release.limits[sharing[0]] if release.limits else None  # those of all of them
+        shared = edges_of(kinds[sharing[0]].leaves, levels, sd, bounds)  # type: ignore[arg-type]
+    limits = release.limits or (None,) * len(kinds)
     columns: list[Any] = []
     nothing = []
     for k, kind in enumerate(kinds):
         if kind.is_text:
             columns.append(sorted(values.texts[k]))
         elif kind.leaves is not None:
-            edges = edges_of(kind.leaves, values.trees[k], values.sd_trees)
+            edges = edges_of(kind.leaves, values.trees[k], values.sd_trees, limits[k])
             is_noisy = isinstance(edges, tuple) and len(edges) <= _MIN_OWN
             columns.append(shared if kind.is_shared and is_noisy else edges)
         else:
