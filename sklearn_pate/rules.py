@@ -187,7 +187,7 @@ def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float)
     n_columns : int
         Number of columns that are not declared.
     mu : float
-        Gaussian-DP parameter of the whole fit.
+        Gaussian-DP parameter of the schema and of the statistics after it.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def estimates_within_bounds(*, n_records: int | None, n_columns: int, mu: float)
     n_columns : int
         Number of columns whose schema would be estimated.
     mu : float
-        Gaussian-DP parameter of the whole fit.
+        Gaussian-DP parameter of the schema and of the statistics after it.
 
     Returns
     -------

@@ -626,7 +626,7 @@ def test_interrupted_fit_does_not_go_on_with_other_columns():
 
 @pytest.mark.parametrize("step", ["gather_ranges", "gather_values"])
 def test_errors_of_counting_quote_nothing(step, monkeypatch):
-    def fails(*args):
+    def fails(*args, **settings):
         raise ValueError("SECRET")
 
     monkeypatch.setattr(SchemaRelease, step, fails)

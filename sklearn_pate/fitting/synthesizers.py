@@ -76,13 +76,17 @@ def counts_of(
     target = estimator._declared_target()
     n_records = _num_samples(X) if is_public else None
     epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
-    mu = gdp_mu(1.0 if epsilon is None else epsilon, delta)
+    epsilon = 1.0 if epsilon is None else epsilon
+    of_all, of_rows = (
+        synthesizer.chosen_within(n_records=n_records, mu=gdp_mu(part * epsilon, delta))
+        for part in (1.0, rules.default_sums_fraction())
+    )
     return PublicCounts(
         n_records=n_records,
         n_classes=0 if target is None else target.n_values,
         n_columns=synthesizer.n_columns,
         has_schema=not synthesizer.reads_by_value,
-        has_estimates=bool(synthesizer.chosen_within(n_records=n_records, mu=mu)),
+        estimates_need_all=bool(of_all) and not of_rows,
         n_encoded=synthesizer.n_encoded,
     )
 

@@ -19,9 +19,6 @@ __all__ = ["MethodChoice", "MethodParameters", "PublicCounts", "choose_method", 
 _MAX_COLUMNS_OF_CELLS = 15
 _RECORDS_PER_NUMBER = 300
 
-#: The same number if edges are estimated, which takes a part of the small cost of the rows.
-_RECORDS_PER_NUMBER_OF_ESTIMATES = 800
-
 #: Class sums are more accurate if cells explain less than this fraction of the variance of the
 #: public rows: for two classes, and for more classes, which are less often linearly separable.
 _LITTLE_EXPLAINED = 0.6
@@ -88,8 +85,9 @@ class PublicCounts:
         Number of encoded columns, without public rows.
     has_schema : bool
         Whether all columns are declared, without public rows.
-    has_estimates : bool
-        Whether edges are estimated within declared bounds, without public rows.
+    estimates_need_all : bool
+        Whether edges are estimated within declared bounds, without public rows, only if class sums
+        get all of epsilon.
     takes_sums : bool
         Whether class sums can encode the public rows.
     cells_explain : callable or None
@@ -103,7 +101,7 @@ class PublicCounts:
     n_public: int = 0
     n_encoded: int = 0
     has_schema: bool = True
-    has_estimates: bool = False
+    estimates_need_all: bool = False
     takes_sums: bool = True
     cells_explain: Callable[[], float] | None = None
 
@@ -180,8 +178,9 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
     if not counts.has_schema:
         return MethodChoice("sums", "by default, where columns are not declared")
     epsilon = 1.0 if parameters.epsilon is None else check_positive("epsilon", parameters.epsilon)
-    per_number = _RECORDS_PER_NUMBER_OF_ESTIMATES if counts.has_estimates else _RECORDS_PER_NUMBER
-    n_needed = per_number * counts.n_encoded
+    n_needed = _RECORDS_PER_NUMBER * counts.n_encoded
+    if counts.estimates_need_all:
+        return MethodChoice("sums", "by default, as estimated edges need all of epsilon")
     has_many = counts.n_records is not None and counts.n_records * epsilon >= n_needed
     if has_many and counts.n_columns <= _MAX_COLUMNS_OF_CELLS:
         return MethodChoice("neighbors", "by default, as cells of synthetic rows hold many records")

@@ -61,7 +61,7 @@ from ..rdp import DEFAULT_ORDERS, Cost, Event, ProvedEvent, gdp_mu
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba
 from ..releases.base import BaseRelease
-from ..rules import default_schema_fraction, estimates_within_bounds
+from ..rules import default_rows_fraction, default_schema_fraction, estimates_within_bounds
 from ..runtime.blocks import Block
 from ..runtime.isolation import attempt, suppress_output
 from ..runtime.workers import WorkerDeathError
@@ -489,7 +489,9 @@ class ColumnSynthesizer(Synthesizer):
         """Choose the estimated columns, and their part of the cost; see `Synthesizer`."""
         if not self._places and not self._estimates_within_bounds:
             return self
-        mu = gdp_mu(1.0 if epsilon is None else epsilon, delta)
+        fraction = self.epsilon_fraction
+        fraction = default_rows_fraction() if fraction is None else float(fraction)
+        mu = gdp_mu(fraction * (1.0 if epsilon is None else epsilon), delta)
         planned = copy(self)
         planned._within = self.chosen_within(n_records=n_records, mu=mu)
         if not planned._estimated:
@@ -518,7 +520,7 @@ class ColumnSynthesizer(Synthesizer):
         n_records : int or None
             Number of private records; None if it is private.
         mu : float
-            Gaussian privacy parameter of the whole fit.
+            Gaussian privacy parameter of the part of epsilon for schema and rows.
 
         Returns
         -------
@@ -529,6 +531,8 @@ class ColumnSynthesizer(Synthesizer):
             return {}
         others = [k for k in range(self.n_columns) if k not in self._places]
         within = {others[k]: bounds for k, bounds in plain_bounds(self._declared).items()}
+        if not within:
+            return {}
         own: dict[tuple[int, ...], Any] = {(k,): bounds for k, bounds in within.items()}
         n_others = len(self._places)
         sizes: dict[str, Any] = {"n_records": n_records, "mu": mu}
@@ -536,9 +540,8 @@ class ColumnSynthesizer(Synthesizer):
             default_schema_fraction(n_columns=n_others + len(own), **sizes) < _FRACTION_OF_FEW
         )
         chosen = own if has_many else _joined(within)
-        if not chosen or not estimates_within_bounds(n_columns=n_others + len(chosen), **sizes):
-            return {}
-        return chosen
+        is_worth_it = estimates_within_bounds(n_columns=n_others + len(chosen), **sizes)
+        return chosen if is_worth_it else {}
 
     @property
     def n_columns(self) -> int:
