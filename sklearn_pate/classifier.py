@@ -162,7 +162,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         A folder that caches the votes of each teacher as soon as it has finished, so that an
         interrupted fit can continue. The next fit with the same data and parameters trains only
         the missing teachers. Where records vote, the folder caches the votes of each block of
-        records, and the seed of the cells. Sums from which rows are sampled are taken around a
+        records, and the seed of the cells. It also caches the counts of each block from which a
+        schema is estimated. Sums from which rows are sampled are taken around a
         fresh noisy mean, and are not cached. Without a `random_state`, the next fit also has the
         same partition, teachers and queries, but fresh noise.
 

@@ -920,16 +920,20 @@ def test_columns_with_bounds_are_never_counted_by_text():
     assert not bounded.is_text and free.is_text
 
 
-def test_ledger_accepts_estimates_within_bounds(tmp_path):
+def test_ledger_without_reserved_delta_accepts_estimates_within_bounds(tmp_path):
+    """They have no delta of their own, unlike an estimated schema."""
     X, y = table(2000)
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=3.0, reserved_delta=0)
-    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], schema=bounds_of(X), ledger=ledger)
-    clf.set_params(method="sums").fit(X, y)
-    assert clf.privacy_spent_.schema == "partly estimated" and ledger.epsilon_spent <= 1.0
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], method="sums", ledger=ledger)
+    with pytest.raises(ValueError, match="delta"):
+        clf.fit(X, y)
+    schema = {**bounds_of(X), "owner": [False, True]}
+    clf.set_params(schema=schema).fit(X, y)
+    assert clf.privacy_spent_.schema == "partly estimated" and ledger.epsilon_spent <= 3.0
 
 
 def test_default_method_needs_edges_that_a_part_of_epsilon_pays_for():
-    X, y = table()
+    X, y = table(5200)
     clf = PATEClassifier(epsilon=0.5, classes=[0, 1], schema=bounds_of(X))
     assert "estimated edges need all of epsilon" in " ".join(str(clf.plan(X, y)).split())
     assert rules.estimates_within_bounds(n_records=None, n_columns=3, mu=0.1)

@@ -682,6 +682,7 @@ class ColumnSynthesizer(Synthesizer):
         release = self._schema_release()
         kinds = kinds_of(ranges, release.sd_ranges, release.limits)
         estimates, gaps, not_found = estimated(release, ranges, values, kinds)
+        estimates = [self._edges_of(found) for found in estimates]
         names = list(columns_of(self._form))
         declared = self._declared
         n_bins = int(self.n_bins)
@@ -699,6 +700,10 @@ class ColumnSynthesizer(Synthesizer):
         own = slice(len(self._places))
         given = self._form, self._places, estimates[own], gaps[own], declared
         return estimated_columns(*given, n_bins=n_bins), not_found
+
+    def _edges_of(self, estimate: Any) -> Any:
+        """Return estimated edges or categories as the statistics need them."""
+        return estimate
 
     def _learn_columns(self, published: Sequence[Any]) -> None:
         """Fix the schema by the published counts, if it is estimated."""
@@ -898,8 +903,9 @@ class MarginalSynthesizer(ColumnSynthesizer):
     column therefore has the right distribution, but the rows show only the dependence between two
     columns that follows from the label.
 
-    Names and dtypes of the columns are assumed to be public. The parameters, which must declare the
-    possible values of each column, are public as well. A list of rows is converted to an array of
+    The schema of columns that are not declared is estimated first, by a
+    `schema_release.SchemaRelease` with a part of the cost. Names and dtypes of declared columns are
+    assumed to be public. The parameters, which declare their possible values, are public as well. A list of rows is converted to an array of
     floats. Categories of pandas categoricals are part of their dtype: all of them are published,
     whether drawn or not. `astype("category")` reads them from the private rows, and the synthesizer
     cannot warn of that: use a ``pd.CategoricalDtype([...])``.
@@ -929,7 +935,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
         fewer of them.
     epsilon_fraction : float or None, default=None
         Part of epsilon that the noise may cost, between 0 and 1; None uses
-        `rules.default_rows_fraction`.
+        `rules.default_rows_fraction`. An estimated schema is a part of it.
     noise : TableMechanism or None, default=None
         Noise on every count: `LaplaceMechanism` or `GaussianMechanism`, with a size in records,
         which is calibrated if it is None. None uses ``LaplaceMechanism()``. In a `PATEClassifier`
@@ -1010,6 +1016,14 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def n_tables(self) -> int:
         """Number of histograms; a record counts once in each."""
         return len(self._known_columns().columns) + 1
+
+    def _edges_of(self, estimate: Any) -> Any:
+        """Return at most `n_bins` of the intervals between estimated edges."""
+        n_bins = int(self.n_bins)
+        if isinstance(estimate, list) or len(estimate) <= n_bins + 1:
+            return estimate
+        kept = np.linspace(0, len(estimate) - 1, n_bins + 1).round().astype(int)
+        return tuple(estimate[k] for k in kept)
 
     def suited_to(self, *, pure: bool) -> Self:
         """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`.
@@ -1295,7 +1309,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     ----------
     bounds, categories, missing
         As in `MarginalSynthesizer`, for the columns that are declared. The edges of bins are
-        encoded as evenly spaced numbers from -1 to 1.
+        encoded as evenly spaced numbers from -1 to 1. If there are enough records, edges are also
+        estimated within plain bounds, ``(low, high)``, and used if the bounds do not suit the
+        column; see `rules.estimates_within_bounds`. Declared edges and categories are used as they
+        are.
     n_rows : int, default=5000
         Number of rows to draw.
     epsilon_fraction : float or None, default=None
