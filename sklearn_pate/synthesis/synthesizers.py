@@ -905,10 +905,11 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
     The schema of columns that are not declared is estimated first, by a
     `schema_release.SchemaRelease` with a part of the cost. Names and dtypes of declared columns are
-    assumed to be public. The parameters, which declare their possible values, are public as well. A list of rows is converted to an array of
-    floats. Categories of pandas categoricals are part of their dtype: all of them are published,
-    whether drawn or not. `astype("category")` reads them from the private rows, and the synthesizer
-    cannot warn of that: use a ``pd.CategoricalDtype([...])``.
+    assumed to be public. The parameters, which declare their possible values, are public as well. A
+    list of rows is converted to an array of floats. Categories of pandas categoricals are part of
+    their dtype: all of them are published, whether drawn or not. `astype("category")` reads them
+    from the private rows, and the synthesizer cannot warn of that: use a
+    ``pd.CategoricalDtype([...])``.
 
     Parameters
     ----------
