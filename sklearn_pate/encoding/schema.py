@@ -197,7 +197,8 @@ def undeclared_columns(X: Rows, bounds: Any, categories: Any) -> tuple[int, ...]
         As in `declared_columns`.
     """
     dtypes = _dtypes_by_name(checked_table(X))
-    if not categories and (bounds is None or bounds == {}):
+    has_no_bounds = bounds is None or (isinstance(bounds, dict) and not bounds)
+    if not categories and has_no_bounds:
         return tuple(range(len(dtypes)))
     categories = _own_categories(dtypes) | (categories or {})
     is_dict = bounds is None or isinstance(bounds, dict)
