@@ -194,10 +194,10 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
         return MethodChoice("neighbors", "other releases need a part of epsilon")
     if not counts.has_schema:
         return MethodChoice("sums", "by default, where columns are not declared")
-    epsilon = 1.0 if parameters.epsilon is None else check_positive("epsilon", parameters.epsilon)
-    n_needed = _RECORDS_PER_NUMBER * counts.n_encoded
     if counts.estimates_need_all:
         return MethodChoice("sums", "by default, as estimated edges need all of epsilon")
+    epsilon = 1.0 if parameters.epsilon is None else check_positive("epsilon", parameters.epsilon)
+    n_needed = _RECORDS_PER_NUMBER * counts.n_encoded
     has_many = counts.n_records is not None and counts.n_records * epsilon >= n_needed
     if has_many and counts.n_columns <= _MAX_COLUMNS_OF_CELLS:
         reason = "by default, as cells of synthetic rows hold many records"
