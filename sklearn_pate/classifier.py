@@ -173,9 +173,10 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         A folder that caches the votes of each teacher when its training ends, so that an
         interrupted fit can continue. The next fit with the same data and parameters trains only
         the missing teachers. Where records vote, the folder caches the votes of each block of
-        records, and the seed of the cells. The sums for synthetic rows depend on a fresh noisy
-        mean, and are not cached. Without a `random_state`, the next fit also has the
-        same partition, teachers and queries, but fresh noise.
+        records, and the seed of the cells. It also caches the counts of each block from which a
+        schema is estimated. The sums for synthetic rows depend on a fresh noisy mean, and are not
+        cached. Without a `random_state`, the next fit also has the same partition, teachers and
+        queries, but fresh noise.
 
         Two fits count as the same if all of these are equal: the data, the parameters, the code of
         classes and functions in `base_estimator`, everything that this code refers to by name

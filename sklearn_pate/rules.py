@@ -16,6 +16,7 @@ __all__ = [
     "default_share_fraction",
     "default_sums_fraction",
     "default_target_fraction",
+    "estimates_within_bounds",
     "fewest_queries",
     "most_noise",
 ]
@@ -189,7 +190,7 @@ def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float)
     n_columns : int
         Number of columns that are not declared.
     mu : float
-        Gaussian-DP parameter of the whole fit.
+        Gaussian-DP parameter of the schema and of the statistics after it.
 
     Returns
     -------
@@ -205,8 +206,7 @@ def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float)
     """
     if n_records is None:
         return 0.1
-    noise_at_a_tenth = math.sqrt(2 * n_columns / (0.1 * 0.3)) / mu
-    signal = n_records / noise_at_a_tenth
+    signal = _signal_of_schema(n_records, n_columns, mu)
     return 0.2 if signal < 100 else 0.1 if signal < 200 else 0.05
 
 
@@ -264,3 +264,42 @@ def default_share_fraction(*, n_records: int | None, epsilon: float) -> float:
     if n_records is None:
         return 0.05
     return min(0.05, max(0.01, 141 / (n_records * epsilon)))
+
+
+def estimates_within_bounds(*, n_records: int | None, n_columns: int, mu: float) -> bool:
+    """Return whether edges of columns with plain bounds are estimated within these bounds.
+
+    Parameters
+    ----------
+    n_records : int or None
+        Number of private records; None if it is private.
+    n_columns : int
+        Number of columns whose schema would be estimated.
+    mu : float
+        Gaussian-DP parameter of the schema and of the statistics after it.
+
+    Returns
+    -------
+    bool
+        Whether there are at least 20 records for each standard deviation of the noise on a count.
+        True if the number of records is private.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import estimates_within_bounds
+    >>> estimates_within_bounds(n_records=6000, n_columns=7, mu=0.27)
+    True
+    >>> estimates_within_bounds(n_records=1000, n_columns=64, mu=0.27)
+    False
+    """
+    return n_records is None or _signal_of_schema(n_records, n_columns, mu) >= _MIN_SIGNAL_WITHIN
+
+
+#: Fewest records, in standard deviations of the noise on a count, for estimates within bounds.
+_MIN_SIGNAL_WITHIN = 20
+
+
+def _signal_of_schema(n_records: int, n_columns: int, mu: float) -> float:
+    """Return the records divided by the noise on counts, at a tenth of the squared parameter."""
+    noise_at_a_tenth = math.sqrt(2 * n_columns / (0.1 * 0.3)) / mu
+    return n_records / noise_at_a_tenth

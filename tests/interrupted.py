@@ -118,7 +118,7 @@ def regressor(**params):
 
 def sums(**params):
     given = {"missing": [], "n_rows": 40, "noise_multiplier": MULTIPLIER}
-    return ClassSumsSynthesizer((-1, 1), **(given | params))
+    return ClassSumsSynthesizer((-1, 0, 1), **(given | params))  # edges: none are estimated
 
 
 def histograms(**params):

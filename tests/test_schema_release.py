@@ -7,7 +7,7 @@ import re
 import traceback
 import warnings
 from functools import partial
-from itertools import combinations, product
+from itertools import combinations, combinations_with_replacement, product
 
 import numpy as np
 import pandas as pd
@@ -15,31 +15,36 @@ import pytest
 from conftest import cases
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import binom, chi2, norm
 
-from sklearn_pate import PATEClassifier, PATERegressor
+from sklearn_pate import PATEClassifier, PATERegressor, rules
+from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.encoding import Schema
 from sklearn_pate.encoding.values import cells_of
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import (
+    DEFAULT_ORDERS,
     DiscreteGaussian,
+    Event,
     Neighbors,
     discrete_gaussian_mu_squared,
     gdp_to_epsilon,
 )
 from sklearn_pate.schema_release import SchemaRelease
 from sklearn_pate.schema_release.counts import (
+    N_BINS,
     N_LEAVES,
     N_LEVELS,
     RANGES_FRACTION,
+    TEXT,
     TICKS,
     Kind,
     range_bins,
     schema_contribution,
 )
 from sklearn_pate.schema_release.estimates import consistent, edges_of, estimated, kinds_of
-from sklearn_pate.synthesis import ClassSumsSynthesizer
+from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer
 
 REPLACED, JOINED = (
     Neighbors(relation=relation, unit="record") for relation in ("replace_one", "add_or_remove_one")
@@ -89,12 +94,12 @@ def test_dtype_of_a_column_does_not_matter(dtype):
 # --- what one record changes ----------------------------------------------------------------------
 
 
-def all_counts(rows, release, kinds, units=None, amount=None):
+def all_counts(rows, release, kinds, units=None, amount=None, places=None):
     """All counts of both steps, each divided by the standard deviation of its noise."""
     columns = pd.DataFrame(rows, dtype=object)
     amount = np.full(len(rows), TICKS) if amount is None else amount
-    ranges = release.gather_ranges(columns, amount) / TICKS / release.sd_ranges
-    trees, texts = release.gather_values(columns, amount, units, kinds)
+    ranges = release.gather_ranges(columns, amount, places=places) / TICKS / release.sd_ranges
+    trees, texts = release.gather_values(columns, amount, units, kinds, places=places)
     sds = release.sd_values(n_trees=len(trees), n_texts=len(texts))
     parts = [ranges.ravel()]
     for leaves in trees.values():
@@ -146,6 +151,46 @@ def test_group_or_weighted_record_changes_no_more_than_a_record(how):
         one, other = (all_counts(rows, release, kinds, units, amount) for rows in tables)
         largest = max(largest, ((one - other) ** 2).sum())
     assert 0.5 * claimed < largest <= claimed
+
+
+#: Numbers, texts and gaps in one column, few enough for all groups of records.
+FEW_CELLS = [0, 3, "a", "b", None]
+
+#: What two columns are counted as, and their limits.
+COUNTED = {
+    "a tree and texts": ([Kind(False, LEAVES), Kind(True)], None, ()),
+    "texts": ([Kind(True), Kind(True)], None, ()),
+    "trees within limits": ([Kind(False, LEAVES)] * 2, None, ((-1.0, 3.0), None)),
+    "joined columns": ([Kind(False, LEAVES)], [(0, 1)], ((-1.0, 3.0),)),
+}
+
+
+@pytest.mark.parametrize("counted", COUNTED)
+def test_schema_release_costs_at_least_the_change_by_any_group(counted):
+    """All groups of up to two records of two columns, in all pairs, and each alone."""
+    kinds, places, limits = COUNTED[counted]
+    release = SchemaRelease(len(kinds), 1.0, 1e-8, limits)
+    rows = list(product(FEW_CELLS, FEW_CELLS))
+    groups = [[row] for row in rows] + [[*pair] for pair in combinations_with_replacement(rows, 2)]
+    counts = np.array(
+        [
+            all_counts(
+                group,
+                release,
+                kinds,
+                np.zeros(len(group), dtype=int),
+                np.full(len(group), TICKS // len(group)),
+                places,
+            )
+            for group in groups
+        ]
+    )
+    squares = (counts**2).sum(axis=1)
+    changes = squares[:, None] + squares - 2 * counts @ counts.T
+    replaced, _ = release.cost(contribution_of(REPLACED))
+    joined, _ = release.cost(contribution_of(JOINED))
+    assert 0.99 * replaced < changes.max() <= replaced
+    assert 0.99 * joined < squares.max() <= joined
 
 
 def contribution_of(neighbors):
@@ -229,6 +274,68 @@ def test_audit_of_schema_release_finds_its_mu(global_random_seed):
     along = np.array([(noisy(-1.5) - exact[0]) @ change / mu for _ in range(200)])
     assert abs(along.std() - 1) < 4.9 / math.sqrt(400)
     assert abs(along.mean()) < 4.9 / math.sqrt(200)
+
+
+def audited(claimed, actual, rng, n_draws=300):
+    """Lower bound, at 99.9 %, of the Gaussian parameter of both steps with the noise of `actual`.
+
+    The noise along the difference of two neighboring tables determines how well the best attack,
+    their likelihood ratio, distinguishes them. The bound is exact for Gaussian noise. Each text has
+    many records, so thresholds have no influence. Counts are in units of the noise of `claimed`.
+    """
+    many = [(7.0, "a")] * 3000 + [(7.0, "b")] * 3000
+    kinds = [Kind(False, LEAVES), Kind(True)]
+    sd_trees, sd_texts = claimed.sd_values(n_trees=1, n_texts=1)
+    gathered, exact = [], []
+    for row in ((-1.5, "a"), (3.0, "b")):
+        columns, amount = pd.DataFrame([*many, row], dtype=object), np.full(6001, TICKS)
+        ranges = claimed.gather_ranges(columns, amount)
+        gathered.append((ranges, claimed.gather_values(columns, amount, None, kinds)))
+        exact.append(all_counts([*many, row], claimed, kinds))
+    change = exact[1] - exact[0]
+    along = []
+    for k in range(n_draws):
+        ranges, values = gathered[k % 2]
+        noisy = actual.publish_values(values, rng)
+        drawn = np.concatenate(
+            [
+                actual.publish_ranges(ranges, rng).ravel() / claimed.sd_ranges,
+                *(level / sd_trees for level in noisy.trees[0]),
+                np.array([noisy.texts[1].get(name, 0.0) for name in NAMES]) / sd_texts,
+            ]
+        )
+        along.append((drawn - exact[k % 2]) @ change / np.linalg.norm(change))
+    largest_std = np.sqrt(np.square(along).sum() / chi2.ppf(0.001, n_draws))
+    return np.linalg.norm(change) / largest_std
+
+
+@pytest.mark.parametrize("factor", [1.0, math.sqrt(2)])
+def test_audit_of_schema_release_refutes_noise_that_is_too_small(factor, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    claimed, actual = SchemaRelease(2, 1.0, 1e-8), SchemaRelease(2, factor, 1e-8)
+    found = audited(claimed, actual, rng)
+    assert (found > claimed.mu) == (factor > 1)
+    assert found > 0.7 * factor  # the audit has power
+
+
+@pytest.mark.parametrize("n_lower", [0, 1])
+def test_audit_of_threshold_refutes_one_that_is_a_record_lower(n_lower, global_random_seed):
+    """Frequency of a text of one record among those published, by an exact binomial test."""
+    rng = np.random.default_rng(global_random_seed)
+    release = SchemaRelease(1, 3.0, 0.02)
+    columns, amount = pd.DataFrame({"c": ["rare"]}), np.full(1, TICKS)
+    gathered = release.gather_values(columns, amount, None, [Kind(True)])
+    n_draws = 2000
+    with pytest.MonkeyPatch.context() as patch:
+        threshold = SchemaRelease.threshold
+        lower = n_lower * TICKS
+        patch.setattr(SchemaRelease, "threshold", lambda self, sd: threshold(self, sd) - lower)
+        n_found = sum(
+            "rare" in release.publish_values(gathered, rng).texts[0] for _ in range(n_draws)
+        )
+    is_refuted = binom.sf(n_found - 1, n_draws, release.delta) < 1e-5
+    assert is_refuted == bool(n_lower)
+    assert n_found > 0.4 * release.delta * n_draws
 
 
 def test_texts_of_one_record_are_not_published():
@@ -634,7 +741,7 @@ def test_interrupted_fit_does_not_go_on_with_other_columns():
 
 @pytest.mark.parametrize("step", ["gather_ranges", "gather_values"])
 def test_errors_of_counting_quote_nothing(step, monkeypatch):
-    def fails(*args):
+    def fails(*args, **settings):
         raise ValueError("SECRET")
 
     monkeypatch.setattr(SchemaRelease, step, fails)
@@ -677,3 +784,210 @@ def test_cost_is_not_less_than_that_of_the_noise_of_any_kinds():
             moves = [2 * N_LEVELS * n_trees * TICKS**2, 2 * n_texts * TICKS**2]
             values = discrete_gaussian_mu_squared([sd * TICKS for sd in sds], moves)
             assert ranges + values <= claimed
+
+
+# --- estimates within plain bounds ----------------------------------------------------------------
+
+
+def bounds_of(X, factor=1.0):
+    """Plain bounds of the numbers of `table`, and what else is declared."""
+    wide = 100_000 * factor
+    return {"income": (-wide, wide), "age": (18, 90), "city": ["Oslo", "Bern", "Rome"]}
+
+
+def test_bounds_that_are_too_wide_cost_little():
+    X, y = table()
+    X_test, y_test = table(seed=1)
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], random_state=0, method="sums")
+    scores = {}
+    for name, schema in {"nothing": None, "wide": bounds_of(X, 1000.0)}.items():
+        scores[name] = clf.set_params(schema=schema).fit(X, y).score(X_test, y_test)
+    assert scores["wide"] > scores["nothing"] - 0.02
+    edges = clf.schema_.columns["income"]
+    assert len(edges) > 8 and edges[-1] < 1e6
+    assert clf.privacy_spent_.schema == "partly estimated"
+    assert 0.99 < clf.privacy_spent_.epsilon <= 1.0
+
+
+def test_plan_names_the_columns_with_estimated_edges():
+    X, y = table()
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], schema=bounds_of(X), method="sums")
+    plan = " ".join(str(clf.plan(X, y)).split())
+    assert "edges of columns ['income', 'age'] within their bounds, estimated first" in plan
+    few = " ".join(str(clf.set_params(on_bad_plan="warn").plan(X[:300], y[:300])).split())
+    assert "estimated first" not in few
+
+
+@pytest.mark.parametrize(
+    "declared, estimates",
+    [
+        ({"a": (0, 100), "b": (0, 1)}, [0, 1]),
+        ({"a": (0, 50, 100), "b": (0, 100)}, [1]),  # declared edges stay
+        ({"a": [0, 1, 2], "b": (5, 5)}, []),  # so do categories; one number has no edges
+        ({"a": (0, 12), "b": (0, 1)}, [1]),  # whole numbers of few steps
+        ({"a": (0, 13), "b": (0, 1)}, [0, 1]),
+    ],
+)
+def test_columns_with_plain_bounds_have_estimates(declared, estimates):
+    X = pd.DataFrame({"a": [1, 2], "b": [0.5, 0.25]})
+    params = Schema(declared).parameters(X)
+    synthesizer = ClassSumsSynthesizer(**params, epsilon_fraction=1.0).declare(X, None)
+    planned = synthesizer.planned_for(n_records=100_000, epsilon=1.0, delta=1e-5)
+    assert [*planned._within] == [(k,) for k in estimates]
+    assert planned.n_steps == (4 if estimates else 2)
+    assert synthesizer.planned_for(n_records=50, epsilon=1.0, delta=1e-5).n_steps == 2
+    if estimates:
+        cost = planned.with_scale(4.0).event(REPLACED).cost()
+        assert cost.mu_squared == pytest.approx(1 / 16, rel=1e-4)
+        assert cost.delta == 0  # no text is counted
+
+
+def test_many_columns_with_the_same_bounds_are_joined():
+    X = np.zeros((2, 64))
+    synthesizer = ClassSumsSynthesizer(bounds=(0, 16), epsilon_fraction=1.0).declare(X, None)
+    few = synthesizer.planned_for(n_records=1000, epsilon=1.0, delta=1e-5)
+    assert [*few._within] == [tuple(range(64))]
+    many = synthesizer.planned_for(n_records=10**6, epsilon=1.0, delta=1e-5)
+    assert [*many._within] == [(k,) for k in range(64)]
+
+
+def test_joined_columns_share_edges_within_wide_bounds():
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.normal(size=(4000, 20)))
+    y = (X[:, :2].sum(axis=1) > 2.5).astype(int)
+    clf = PATEClassifier(epsilon=2.0, classes=[0, 1], random_state=0, schema=(-5000, 5000))
+    clf.fit(X, y)
+    edges = clf.schema_.columns[0]
+    assert len(set(clf.schema_.columns.values())) == 1 and edges[-1] < 100
+    assert clf.score(X, y) > 0.7
+    assert clf.export(X[:20]).score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "Int64", "float32", "float64"])
+def test_estimates_within_bounds_keep_the_dtype(dtype):
+    rng = np.random.default_rng(0)
+    values = np.minimum(np.exp(rng.normal(1, 1, 6000)), 100)
+    X = pd.DataFrame({"c": values.astype(dtype.lower() if dtype == "Int64" else dtype)})
+    X = X.astype(dtype)
+    y = (X["c"].to_numpy(float) > 3).astype(int)
+    clf = PATEClassifier(epsilon=2.0, classes=[0, 1], random_state=0, schema={"c": (0, 120)})
+    clf.set_params(method="sums").fit(X, y)
+    assert clf.X_synthetic_["c"].dtype == X["c"].dtype
+    declared = clf.schema_.columns["c"]
+    assert all(0 <= value <= 120 for value in declared)
+    if dtype != "float32" and dtype != "float64":
+        assert all(value == int(value) for value in declared)
+    assert clf.score(X, y) > 0.8
+
+
+def test_bounds_that_suit_a_column_are_kept():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    frame = pd.DataFrame({"flat": rng.uniform(-1, 1, n), "skewed": np.exp(rng.normal(0, 2, n))})
+    release = SchemaRelease(2, 0.5, 0.0, ((-1.0, 1.0), (0.0, 1000.0)))
+    amount = np.full(n, TICKS)
+    ranges = release.publish_ranges(release.gather_ranges(frame, amount), rng)
+    kinds = kinds_of(ranges, release.sd_ranges, release.limits)
+    values = release.publish_values(release.gather_values(frame, amount, None, kinds), rng)
+    (flat, skewed), _, nothing = estimated(release, ranges, values, kinds)
+    assert flat == (-1.0, 1.0) and len(skewed) > 30 and nothing == []
+
+
+@pytest.mark.parametrize("bounds", [(-5.0, 3.0), (0.0, 64.0), (-64.0, 0.0), (100.0, 101.0)])
+def test_leaves_are_within_bounds_and_increase(bounds):
+    rng = np.random.default_rng(0)
+    for values in (np.full(3000, bounds[1]), rng.uniform(*bounds, 3000), np.zeros(2)):
+        frame = pd.DataFrame({"c": values})
+        release = SchemaRelease(1, 1.0, 0.0, (bounds,))
+        counts = release.gather_ranges(frame, np.full(len(frame), TICKS))
+        noisy = release.publish_ranges(counts, rng)
+        (kind,) = kinds_of(noisy, release.sd_ranges, release.limits)
+        assert len(kind.leaves) == N_LEAVES + 1 and np.all(np.diff(kind.leaves) > 0)
+        assert bounds[0] <= kind.leaves[0] and kind.leaves[-1] <= max(bounds[1], 1e-300)
+
+
+def test_columns_with_bounds_are_never_counted_by_text():
+    """Their delta is 0, so no text of theirs may be published."""
+    noisy = np.zeros((2, N_BINS))
+    noisy[:, TEXT] = 1e6
+    bounded, free = kinds_of(noisy, 10.0, ((0.0, 1.0), None))
+    assert not bounded.is_text and free.is_text
+
+
+def test_ledger_without_reserved_delta_accepts_estimates_within_bounds(tmp_path):
+    """They have no delta of their own, unlike an estimated schema."""
+    X, y = table(2000)
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=3.0, reserved_delta=0)
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], method="sums", ledger=ledger)
+    with pytest.raises(ValueError, match="delta"):
+        clf.fit(X, y)
+    schema = {**bounds_of(X), "owner": [False, True]}
+    clf.set_params(schema=schema).fit(X, y)
+    assert clf.privacy_spent_.schema == "partly estimated" and ledger.epsilon_spent <= 3.0
+
+
+def test_default_method_needs_edges_that_a_part_of_epsilon_pays_for():
+    X, y = table(5200)
+    clf = PATEClassifier(epsilon=0.5, classes=[0, 1], schema=bounds_of(X))
+    assert "estimated edges need all of epsilon" in " ".join(str(clf.plan(X, y)).split())
+    assert rules.estimates_within_bounds(n_records=None, n_columns=3, mu=0.1)
+
+
+# --- histograms -----------------------------------------------------------------------------------
+
+
+def test_histograms_without_anything_declared():
+    X, y = table(20_000)
+    clf = PATEClassifier(
+        epsilon=4.0, classes=[0, 1], random_state=0, synthesizer=MarginalSynthesizer()
+    )
+    clf.fit(X, y)
+    spent = clf.privacy_spent_
+    assert spent.schema == "estimated" and 3.9 < spent.epsilon <= 4.0
+    assert clf.schema_.columns["city"] == ["Bern", "Oslo", "Rome"]
+    assert len(clf.schema_.columns["income"]) <= 33
+    X_test, y_test = table(2000, seed=1)
+    assert clf.score(X_test, y_test) > 0.75
+    np.testing.assert_allclose(
+        clf.export(X[:20]).predict_proba(X_test), clf.predict_proba(X_test), atol=1e-9
+    )
+
+
+@cases("noise", "gaussian", "laplace")
+def test_histograms_pay_for_their_schema_once(noise):
+    X, _ = table(100)
+    mechanism = {"gaussian": GaussianMechanism(40.0), "laplace": LaplaceMechanism(40.0)}[noise]
+    synthesizer = MarginalSynthesizer(noise=mechanism).declare(X, None)
+    own = Event(mechanism, REPLACED.counts(5)).cost()
+    total = synthesizer.event(REPLACED).cost()
+    release = synthesizer._schema_release()
+    of_schema, delta = release.cost(schema_contribution(REPLACED))
+    assert total.delta == delta == 1e-8
+    np.testing.assert_allclose(total.rdp, own.rdp + DEFAULT_ORDERS * of_schema / 2)
+    steps = [synthesizer.event(REPLACED, n_steps=k).cost().rdp[5] for k in (1, 2, 3)]
+    assert 0 < steps[0] < steps[1] < steps[2] == total.rdp[5]
+    mu_squared = 10 / mechanism.noise_std**2
+    assert of_schema == pytest.approx(mu_squared * 0.1 / 0.9, rel=1e-4)
+
+
+def test_histograms_have_the_parts_of_class_sums(tmp_path):
+    """A ledger, an interrupted fit, weights, and declared columns among others."""
+    X, y = table(6000)
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=8.0)
+    clf = PATEClassifier(
+        epsilon=4.0,
+        classes=[0, 1],
+        synthesizer=MarginalSynthesizer(),
+        schema={"age": (18, 90)},
+        warm_start=True,
+        ledger=ledger,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SchemaRelease, "publish_values", lambda *args: 1 / 0)
+        pytest.raises(ValueError, clf.fit, X, y).match("publish of MarginalSynthesizer failed")
+    clf.fit(X, y, sample_weight=np.full(len(X), 0.9))
+    assert clf.privacy_spent_.schema == "partly estimated"
+    assert clf.schema_.columns["age"] == (18, 90)
+    assert clf.privacy_spent_.epsilon <= 4.0
+    assert ledger.epsilon_spent <= 5.0  # it adds Renyi costs
+    assert clf.score(X, y) > 0.7

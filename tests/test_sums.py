@@ -477,7 +477,7 @@ def test_plan_of_class_sums_is_independent_of_a_private_n_records(given):
 
 def on_declared(**params):
     """Rows, labels, and a classifier to which the columns are declared."""
-    given = {"schema": (-9, 9), "classes": range(3), "epsilon": 2} | params
+    given = {"schema": (-9, 0, 9), "classes": range(3), "epsilon": 2} | params
     return *three_classes(900, 6), PATEClassifier(**given)
 
 

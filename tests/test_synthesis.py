@@ -369,6 +369,8 @@ def test_synthetic_rows_of_arrow_columns_have_their_dtype():
 def test_synthetic_rows_of_an_array_are_an_array(dtype):
     X = np.array([[0, 1], [1, 1], [1, 0]]).astype(dtype)
     synthesizer = with_noise(None if dtype == "bool" else (0, 1), n_rows=40)
+    if dtype == "bool":
+        synthesizer.set_params(categories={0: [False, True], 1: [False, True]})
     rows = draw(synthesizer.declare(X, TWO), X, [0, 1, 1])
     assert isinstance(rows, np.ndarray) and rows.dtype == X.dtype and rows.shape == (40, 2)
     assert set(np.unique(rows)) == {0, 1}

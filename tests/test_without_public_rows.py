@@ -451,7 +451,6 @@ def test_synthesizer_refuses_wrong_input_before_spending(ledger):
     for given, message in [
         ((X, Y, X_TEST), "two ways to have public rows"),
         ((["some text"] * 900, Y), "X must be array-like, with rows .* that contain numbers"),
-        ((X.assign(name="text"), Y), "categor"),
     ]:
         pytest.raises(ValueError, clf.fit, *given).match(message)
 

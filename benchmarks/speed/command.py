@@ -29,6 +29,7 @@ BENCHMARKS = {
     "accounting": costs.accounting,
     "aggregation": costs.aggregation,
     "tables": tables.tables,
+    "schema": tables.schema,
 }
 HEADER = (
     "| what | unit | ours | baseline | ratio (lowest to highest round) | baseline is | setting |\n"

@@ -84,6 +84,8 @@ class RowsCost(NamedTuple):
         Number of synthetic rows.
     sums : str or None
         Description of other statistics that the synthesizer releases; None if there are none.
+    schema : str or None
+        Description of the release from which the schema is estimated; None if it is declared.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class RowsCost(NamedTuple):
     delta: float
     n_rows: int
     sums: str | None = None
+    schema: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 #: The category of a column of texts in which no frequent text was found.
 NO_CATEGORY = "(none found)"
 
+#: Whole numbers between bounds with at most this many steps have no estimated edges.
+_FEW_STEPS = 12
+
 #: Largest absolute value of a bound, so that the difference of two bounds is finite.
 _LARGEST = 8e307
 
@@ -194,7 +197,8 @@ def undeclared_columns(X: Rows, bounds: Any, categories: Any) -> tuple[int, ...]
         As in `declared_columns`.
     """
     dtypes = _dtypes_by_name(checked_table(X))
-    if not categories and (bounds is None or bounds == {}):
+    has_no_bounds = bounds is None or (isinstance(bounds, dict) and not bounds)
+    if not categories and has_no_bounds:
         return tuple(range(len(dtypes)))
     categories = _own_categories(dtypes) | (categories or {})
     is_dict = bounds is None or isinstance(bounds, dict)
@@ -253,6 +257,53 @@ def estimated_columns(
     if is_frame:
         return Columns(columns, X.columns.copy(), None, by_value=places)
     return Columns(columns, None, np.dtype(float), by_value=places)
+
+
+def plain_bounds(declared: Columns) -> dict[int, tuple[float, float]]:
+    """Return the bounds of columns in which edges may be estimated, by position.
+
+    These are numbers with a lower and an upper bound, without edges between them, except whole
+    numbers of few values.
+
+    Parameters
+    ----------
+    declared : Columns
+        Declared columns.
+    """
+    found = {}
+    for k, column in enumerate(declared.columns):
+        if isinstance(column, NumberColumn) and len(column.edges) == 2:
+            low, high = map(float, column.edges)
+            has_few = numpy_dtype(column.dtype).kind in "iu" and high - low <= _FEW_STEPS
+            if low < high and not has_few:
+                found[k] = low, high
+    return found
+
+
+def column_within(column: NumberColumn, name: Any, estimate: Any, *, n_bins: int) -> Column:
+    """Return a declared column with edges, or categories, that were estimated within its bounds.
+
+    Parameters
+    ----------
+    column : NumberColumn
+        The declared column.
+    name : object
+        Its name.
+    estimate : tuple of float, or list of str
+        Edges, or categories, which are texts of whole numbers.
+    n_bins : int
+        As in `declared_columns`.
+    """
+    low, high = map(float, column.edges)
+    is_whole = numpy_dtype(column.dtype).kind in "iu"
+    numbers = np.clip(np.array(estimate, dtype=float), low, high)
+    numbers = np.unique(np.rint(numbers) if is_whole else numbers)
+    values = [int(number) for number in numbers] if is_whole else numbers.tolist()
+    if isinstance(estimate, list):
+        return CategoryColumn(column.dtype, values, column.may_be_missing)
+    if len(values) < 2:
+        return column
+    return _number_column(name, column.dtype, tuple(values), column.may_be_missing, n_bins)
 
 
 def _dtypes_by_name(X: Rows) -> dict[Any, Any]:

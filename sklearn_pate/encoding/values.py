@@ -99,31 +99,60 @@ def cells_of(values: np.ndarray | pd.Series) -> Cells:
     >>> cells.texts
     array([None, None, 'True', 'Oslo', None], dtype=object)
     """
+    cells, codes = distinct_cells(values)
+    if codes is None:
+        return cells
+    texts = None if cells.texts is None else cells.texts[codes]
+    return Cells(cells.numbers[codes], texts)
+
+
+#: Types whose equal values are one cell, so that each distinct value is read once. True is equal to
+#: 1, and a subclass may define its own equality.
+_COMPARABLE = ({str, int, float, type(None)}, {str, bool, type(None)})
+
+
+def distinct_cells(values: np.ndarray | pd.Series) -> tuple[Cells, np.ndarray | None]:
+    """Return the canonical values of a column, each once as far as this is fast.
+
+    Parameters
+    ----------
+    values : ndarray or Series of shape (n_rows,)
+        A column of any dtype.
+
+    Returns
+    -------
+    Cells
+        Canonical values. Some may be equal, and some may not occur.
+    ndarray of shape (n_rows,), int, or None
+        Position of each row's value; None if the values are those of the rows, in order.
+    """
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return _of_categories(values)  # type: ignore[arg-type]
+        return _of_unique(values.dtype.categories, values.cat.codes.to_numpy())  # type: ignore[union-attr]
     if getattr(dtype, "kind", "O") in "iuf":
         with np.errstate(all="ignore"):  # numbers beyond the range of floats become infinite
             if isinstance(values, np.ndarray):
-                return Cells(values.astype(float), None)
-            return Cells(values.to_numpy("float64", na_value=np.nan), None)
+                return Cells(values.astype(float, copy=False), None), None
+            return Cells(values.to_numpy("float64", na_value=np.nan), None), None
+    if isinstance(dtype, pd.StringDtype):
+        codes, unique = pd.factorize(values)
+        return _of_unique(unique, codes)
     objects = pd.Series(values).astype(object)
-    found = _Reader()
-    pairs = [found.read(value) for value in objects]
+    types = set(map(type, objects))
+    if any(types <= comparable for comparable in _COMPARABLE):
+        codes, unique = pd.factorize(objects.to_numpy())
+        return _of_unique(unique, codes)
+    return _of_unique(objects, None)
+
+
+def _of_unique(unique: Any, codes: np.ndarray | None) -> tuple[Cells, np.ndarray | None]:
+    """Return the canonical values of distinct ones, with a gap at the end for the code -1."""
+    read = _Reader().read
+    pairs = [*map(read, unique), *([] if codes is None else [(np.nan, None)])]
     numbers = np.array([number for number, _ in pairs], dtype=float)
     texts = np.empty(len(pairs), dtype=object)
     texts[:] = [text for _, text in pairs]
-    return Cells(numbers, texts)
-
-
-def _of_categories(values: pd.Series) -> Cells:
-    """Return the canonical values of a categorical column, from its categories."""
-    read = _Reader().read
-    pairs = [*map(read, values.dtype.categories), (np.nan, None)]
-    codes = values.cat.codes.to_numpy()
-    texts = np.empty(len(pairs), dtype=object)
-    texts[:] = [text for _, text in pairs]
-    return Cells(np.array([number for number, _ in pairs], dtype=float)[codes], texts[codes])
+    return Cells(numbers, texts), None if codes is None else np.where(codes < 0, len(unique), codes)
 
 
 class _Reader:

@@ -251,6 +251,7 @@ def _rows_cost(inputs: Inputs, sums: Any) -> RowsCost:
         float(delta),
         n_rows=int(synthesizer.n_rows),
         sums=sums,
+        schema=synthesizer.describe_schema(),
     )
 
 

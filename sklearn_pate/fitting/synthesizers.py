@@ -9,8 +9,11 @@ from sklearn.base import clone
 
 from .. import rules
 from .._sklearn import _num_samples
+from ..accounting.budget import as_cap
 from ..methods.choose import PublicCounts
+from ..rdp import gdp_mu
 from ..runtime.isolation import is_ours, redacted, suppress_output
+from ..runtime.memory import private_memory
 from ..synthesis import ClassSumsSynthesizer, MarginalSynthesizer, Schema
 from ..teachers import Sites
 
@@ -51,8 +54,9 @@ def declared_synthesizer(estimator: Estimator, X: Rows, X_public: Rows) -> Any:
             f"{type(estimator).__name__} are split: use ClassSumsSynthesizer or MarginalSynthesizer"
         )
     _declare(synthesizer, X, estimator._declared_target())
-    if isinstance(synthesizer, ClassSumsSynthesizer):
+    if isinstance(synthesizer, ClassSumsSynthesizer | MarginalSynthesizer):
         synthesizer.n_jobs = estimator.n_jobs
+        synthesizer.memory = private_memory(estimator.memory)
     return synthesizer
 
 
@@ -77,11 +81,19 @@ def counts_of(
     size_is_private = getattr(estimator.method, "size_is_private", False)
     is_public = groups is None and estimator.partition == "random" and not size_is_private
     target = estimator._declared_target()
+    n_records = _num_samples(X) if is_public else None
+    epsilon, delta = as_cap(estimator.epsilon, estimator.delta)
+    epsilon = 1.0 if epsilon is None else epsilon
+    of_all, of_rows = (
+        synthesizer.chosen_within(n_records=n_records, mu=gdp_mu(part * epsilon, delta))
+        for part in (1.0, rules.default_sums_fraction())
+    )
     return PublicCounts(
-        n_records=_num_samples(X) if is_public else None,
+        n_records=n_records,
         n_classes=0 if target is None else target.n_values,
         n_columns=synthesizer.n_columns,
         has_schema=not synthesizer.reads_by_value,
+        estimates_need_all=bool(of_all) and not of_rows,
         n_encoded=synthesizer.n_encoded,
         rarest_share=rarest_share,
     )

@@ -88,6 +88,9 @@ class PublicCounts:
         Number of encoded columns, without public rows.
     has_schema : bool
         Whether all columns are declared, without public rows.
+    estimates_need_all : bool
+        Whether edges are estimated within declared bounds, without public rows, only if class sums
+        get all of epsilon.
     takes_sums : bool
         Whether class sums can encode the public rows.
     rarest_share : float or None
@@ -103,6 +106,7 @@ class PublicCounts:
     n_public: int = 0
     n_encoded: int = 0
     has_schema: bool = True
+    estimates_need_all: bool = False
     takes_sums: bool = True
     rarest_share: float | None = None
     cells_explain: Callable[[], float] | None = None
@@ -190,6 +194,8 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
         return MethodChoice("neighbors", "other releases need a part of epsilon")
     if not counts.has_schema:
         return MethodChoice("sums", "by default, where columns are not declared")
+    if counts.estimates_need_all:
+        return MethodChoice("sums", "by default, as estimated edges need all of epsilon")
     epsilon = 1.0 if parameters.epsilon is None else check_positive("epsilon", parameters.epsilon)
     n_needed = _RECORDS_PER_NUMBER * counts.n_encoded
     has_many = counts.n_records is not None and counts.n_records * epsilon >= n_needed

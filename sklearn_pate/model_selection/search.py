@@ -48,7 +48,7 @@ from ..releases.synthetic_rows import Synthesis, dry_run_rows, steps_of_rows
 from ..runtime.copies import copied_generators, unfitted
 from ..runtime.isolation import is_ours, next_fit_number
 from ..secure import noise_generator
-from ..synthesis import ClassSumsSynthesizer
+from ..synthesis import ClassSumsSynthesizer, MarginalSynthesizer
 from .candidates import calibrate, make_candidates, teachers_key
 from .trials import (
     PrivateScorer,
@@ -163,7 +163,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         if synthesizer is not None:
             set_fraction(synthesizer, reads_sums=False, is_search=True)
             not_covered += read_by(synthesizer)
-            if isinstance(synthesizer, ClassSumsSynthesizer):
+            if isinstance(synthesizer, ClassSumsSynthesizer | MarginalSynthesizer):
                 synthesizer.guess_by_dtype(rows)
             X_public = dry_run_rows(synthesizer)
             if is_ours(synthesizer):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..rdp import Cost
 
 #: Parameters of a synthesizer that do not change its results.
-_OF_SPEED = ("n_jobs",)
+_OF_SPEED = ("n_jobs", "memory")
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,6 +100,8 @@ def _about_other_releases(plan: "Plan") -> list[Line]:
     lines = []
     rows = plan.rows_cost
     if rows is not None:
+        if rows.schema is not None:
+            lines.append(("schema", rows.schema))
         if rows.sums is not None:
             lines.append(("sums", rows.sums))
         delta = f" and delta {rows.delta:g}" if rows.delta else ""

@@ -53,8 +53,35 @@ def blocks_of(private: PrivateData, groups: np.ndarray | None) -> Iterator[Block
         start = stop
 
 
+def row_blocks(n_records: int, groups: np.ndarray | None) -> Iterator[slice | np.ndarray]:
+    """Yield the rows of blocks of about `BLOCK_SIZE` records.
+
+    Parameters
+    ----------
+    n_records : int
+        Number of records.
+    groups : ndarray of shape (n_records,), int, or None
+        Group of each record. All records of a group are in one block.
+
+    Yields
+    ------
+    slice, or ndarray of int with groups
+    """
+    if groups is None:
+        for start in range(0, n_records, BLOCK_SIZE):
+            yield slice(start, start + BLOCK_SIZE)
+        return
+    order = np.argsort(groups, kind="stable")
+    start = 0
+    while start < n_records:
+        last = groups[order[min(start + BLOCK_SIZE, n_records) - 1]]
+        stop = int(np.searchsorted(groups, last, side="right", sorter=order))
+        yield order[start:stop]
+        start = stop
+
+
 class _Result(NamedTuple):
-    """The table of a block, whether memory stored it, and a public description of a failure."""
+    """The counts of a block, whether memory stored them, and a public description of a failure."""
 
     table: Any = None
     is_cached: bool = True

@@ -12,27 +12,35 @@ The release has two steps.
 Each record is in one bin of each column in the first step. In the second step, it is in at most one
 node of each level of a tree, and has at most one text in each column of texts. The cost therefore
 depends only on the number of columns and on the parameters; see `SchemaRelease.cost`.
+
+The numbers of a column with declared bounds are clipped to these bounds, which are public. Such a
+column is never counted by text.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Memory
 from numpy.typing import ArrayLike
 from scipy.stats import norm
+from sklearn import get_config
 
 from .._sklearn import _safe_indexing
-from ..encoding.values import Cells, cells_of
+from ..encoding.values import Cells, distinct_cells
 from ..rdp import DEFAULT_ORDERS, Contribution, Cost, Neighbors, discrete_gaussian_mu_squared
 from ..rdp.checks import check_orders
 from ..rdp.discrete import DiscreteGaussian
-from ..runtime.isolation import suppress_output
-from ..runtime.workers import run
+from ..runtime.blocks import BLOCK_SIZE, count_block, row_blocks
+from ..runtime.copies import without_index
+from ..runtime.memory import digest
+from ..runtime.workers import add_up, batch_size, run, threads_per_worker
 from ..secure import plus_noise
 
 #: Counts are whole numbers of ticks; a whole record has this many.
@@ -57,8 +65,8 @@ RANGES_FRACTION = 0.3
 #: Factor of the noise for rounding errors of floats.
 _ROUNDED = 1 + 1e-9
 
-#: Rows of a block.
-_N_ROWS = 20_000
+#: Bounds to which the numbers of a column are clipped; None for a column that is not declared.
+Limits = tuple[float, float] | None
 
 
 class Kind(NamedTuple):
@@ -110,7 +118,11 @@ class SchemaRelease:
     mu : float
         Gaussian privacy parameter of both steps together, for a replaced record.
     delta : float
-        Upper bound of the probability that a text of only one record is published, in any column.
+        Upper bound of the probability that a text of only one record is published, in any column; 0
+        if all columns have limits, so that no text is counted.
+    limits : tuple of (float, float) or None, default=()
+        For each column, its declared bounds, to which its numbers are clipped, or None. An empty
+        tuple is None for each column.
 
     Notes
     -----
@@ -120,7 +132,10 @@ class SchemaRelease:
     added or removed record changes half as much. A group counts as the mean of its records: the
     change of a mean of unit vectors is at most the change of one of them. In a column of texts, a
     group has one text, its most frequent one, with the weight of all its texts in this column.
-    Weights from 0 to 1 do not increase the change.
+    Weights from 0 to 1 do not increase the change. Numbers are clipped one by one, so limits change
+    nothing. The ticks of a record are divided among the columns that are counted together, and
+    rounded down: its counts have a sum of at most 1, so they change no more than those of one
+    column.
 
     *Cost.* The noise of each step is discrete Gaussian, so `rdp.discrete_gaussian_mu_squared`
     computes the cost. The published first step determines the columns that are counted by text, and
@@ -150,6 +165,7 @@ class SchemaRelease:
     n_columns: int
     mu: float
     delta: float
+    limits: tuple[Limits, ...] = ()
 
     # --- noise and cost ---------------------------------------------------------------------------
 
@@ -211,7 +227,13 @@ class SchemaRelease:
     # --- first step -------------------------------------------------------------------------------
 
     def gather_ranges(
-        self, columns: Any, amount: np.ndarray, n_jobs: int | None = None
+        self,
+        columns: Any,
+        amount: np.ndarray,
+        n_jobs: int | None = None,
+        *,
+        places: Sequence[int | tuple[int, ...]] | None = None,
+        memory: Memory | None = None,
     ) -> np.ndarray:
         """Return the private counts of the first step.
 
@@ -223,12 +245,29 @@ class SchemaRelease:
             Ticks of each record, at most `TICKS` for all of one unit.
         n_jobs : int or None, default=None
             As in joblib.
+        places : sequence of int or tuple of int, default=None
+            Positions in `columns` of the columns to count; None for all. The columns of a tuple are
+            counted together, as one column of their mean counts.
+        memory : joblib.Memory or None, default=None
+            It caches the counts of each block of records.
 
         Returns
         -------
         ndarray of shape (n_columns, N_BINS), int
+
+        Raises
+        ------
+        TeacherError
+            If a block could not be counted. The message has no private value.
         """
-        return _added(_count_ranges, columns, amount, n_jobs)
+        count = partial(_count_ranges, limits=self._limits)
+        blocks = _blocks(columns, places, amount, None)
+        (counts,) = _added(count, blocks, len(amount), n_jobs, memory, ("ranges", self._limits))
+        return counts
+
+    @property
+    def _limits(self) -> tuple[Limits, ...]:
+        return self.limits or (None,) * self.n_columns
 
     def publish_ranges(self, counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return the noisy counts of the first step, in records."""
@@ -244,12 +283,15 @@ class SchemaRelease:
         units: np.ndarray | None,
         kinds: list[Kind],
         n_jobs: int | None = None,
+        *,
+        places: Sequence[int | tuple[int, ...]] | None = None,
+        memory: Memory | None = None,
     ) -> tuple[dict[int, np.ndarray], dict[int, dict[str, int]]]:
         """Return the private counts of the second step.
 
         Parameters
         ----------
-        columns, amount, n_jobs
+        columns, amount, n_jobs, places, memory
             As in `gather_ranges`.
         units : ndarray of shape (n_rows,), int, or None
             The protected unit of each record, numbered from 0; None if each record is a unit.
@@ -264,16 +306,14 @@ class SchemaRelease:
             Count of each text, for each column of texts.
         """
         leaves = {k: kind.leaves for k, kind in enumerate(kinds) if kind.leaves is not None}
-        trees = {}
-        if leaves:
-            counted = _added(partial(_count_leaves, leaves=leaves), columns, amount, n_jobs)
-            trees = dict(zip(leaves, counted, strict=True))
-        texts = {
-            k: _count_texts(_column(columns, k), amount, units)
-            for k, kind in enumerate(kinds)
-            if kind.is_text
-        }
-        return trees, texts
+        are_texts = [k for k, kind in enumerate(kinds) if kind.is_text]
+        if not leaves and not are_texts:
+            return {}, {}
+        count = partial(_count_values, leaves=leaves, texts=are_texts, limits=self._limits)
+        blocks = _blocks(columns, places, amount, units if are_texts else None)
+        key = "values", leaves, are_texts, self._limits
+        counts, *texts = _added(count, blocks, len(amount), n_jobs, memory, key)
+        return dict(zip(leaves, counts, strict=True)), dict(zip(are_texts, texts, strict=True))
 
     def publish_values(
         self,
@@ -291,7 +331,7 @@ class SchemaRelease:
                 plus_noise(counts, on_trees.sample(rng, counts.shape), 1 / TICKS)
                 for counts in levels
             ]
-        threshold = self.threshold(sd_texts)
+        threshold = self.threshold(sd_texts) if texts else 0
         noisy_texts = {}
         for k, counts in texts.items():
             names = sorted(counts)
@@ -313,29 +353,62 @@ def _sd(squared_change: float, mu: float) -> float:
 # --- counting -------------------------------------------------------------------------------------
 
 
+def _bins_by_top_bits() -> np.ndarray:
+    """Return the bin of a number by the sign and the exponent of its float, (4096,)."""
+    sign, exponent = np.divmod(np.arange(4096), 2048)
+    power = np.clip(exponent - 1023, MIN_POWER, MAX_POWER) - MIN_POWER
+    return np.where(sign == 0, _ZERO + 1 + power, _ZERO - 1 - power)
+
+
+_BIN_BY_TOP_BITS = _bins_by_top_bits()
+
+
 def range_bins(cells: Cells) -> np.ndarray:
     """Return the bin of each cell in the first step, (n_rows,), independently of other cells."""
-    numbers = cells.numbers
-    with np.errstate(all="ignore"):
-        _, exponent = np.frexp(np.where(np.isfinite(numbers), numbers, 1.0))
-    power = np.clip(exponent - 1, MIN_POWER, MAX_POWER)
-    power = np.where(np.isinf(numbers), MAX_POWER, power) - MIN_POWER
-    bins = np.where(numbers > 0, _ZERO + 1 + power, _ZERO - 1 - power)
-    bins = np.where(numbers == 0, _ZERO, bins)
-    bins = np.where(np.isnan(numbers), GAP, bins)
-    return np.where(cells.are_texts, TEXT, bins).astype(np.int64)
+    bins = _bins_of_numbers(cells.numbers)
+    return bins if cells.texts is None else np.where(cells.are_texts, TEXT, bins)
+
+
+def _bins_of_numbers(numbers: np.ndarray) -> np.ndarray:
+    """Return the bin of each number, (n_rows,); NaN is a gap."""
+    bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
+    bins = _BIN_BY_TOP_BITS[bits >> np.uint64(52)]
+    bins[numbers == 0] = _ZERO
+    bins[np.isnan(numbers)] = GAP
+    return bins
 
 
 def _column(columns: Any, k: int) -> Any:
-    return columns.iloc[:, k] if hasattr(columns, "iloc") else columns[:, k]
+    if hasattr(columns, "iloc"):
+        return columns.iloc[:, k]
+    # Booleans of an array become 0 and 1
+    return columns[:, k].astype(float) if columns.dtype.kind == "b" else columns[:, k]
 
 
-def _count_ranges(columns: Any, amount: np.ndarray) -> np.ndarray:
-    """Return the counts of the first step of a block, (n_columns, N_BINS)."""
-    counts = np.zeros((columns.shape[1], N_BINS), dtype=np.int64)
-    for k in range(columns.shape[1]):
-        counts[k] = _counted(range_bins(cells_of(_column(columns, k))), amount, N_BINS)
-    return counts
+def _cells_within(
+    block: _Rows, k: int, limits: tuple[Limits, ...]
+) -> Iterator[tuple[Cells, np.ndarray]]:
+    """Yield distinct cells and their ticks, for each of the columns that are counted together.
+
+    Numbers are clipped to the limits. The ticks of a record are divided among the columns.
+    """
+    places, bounds = block.places[k], limits[k]
+    amount = block.amount // len(places)
+    for place in places:
+        cells, codes = distinct_cells(_column(block.columns, place))
+        if bounds is not None:
+            cells = cells._replace(numbers=np.clip(cells.numbers, *bounds))
+        own = amount if codes is None else _counted(codes, amount, len(cells.numbers))
+        yield cells, own
+
+
+def _count_ranges(block: _Rows, limits: tuple[Limits, ...]) -> list[Any]:
+    """Return the counts of the first step of a block, (n_columns, N_BINS), in a list."""
+    counts = np.zeros((len(limits), N_BINS), dtype=np.int64)
+    for k, count in enumerate(counts):
+        for cells, ticks in _cells_within(block, k, limits):
+            count += _counted(range_bins(cells), ticks, N_BINS)
+    return [counts]
 
 
 def _counted(places: np.ndarray, amount: np.ndarray, n_places: int) -> np.ndarray:
@@ -343,16 +416,28 @@ def _counted(places: np.ndarray, amount: np.ndarray, n_places: int) -> np.ndarra
     return np.bincount(places, weights=amount, minlength=n_places).astype(np.int64)
 
 
-def _count_leaves(columns: Any, amount: np.ndarray, leaves: dict[int, np.ndarray]) -> np.ndarray:
-    """Return the counts of the leaves of each tree for a block, (n_trees, N_LEAVES)."""
+def _count_values(
+    block: _Rows,
+    leaves: dict[int, np.ndarray],
+    texts: list[int],
+    limits: tuple[Limits, ...],
+) -> list[Any]:
+    """Return the counts of the leaves of each tree, (n_trees, N_LEAVES), then those of texts.
+
+    The counts of the texts of a column are a dict.
+    """
     counts = np.zeros((len(leaves), N_LEAVES), dtype=np.int64)
     for count, (k, edges) in zip(counts, leaves.items(), strict=True):
-        numbers = cells_of(_column(columns, k)).numbers
-        are_numbers = ~np.isnan(numbers)
-        places = np.searchsorted(edges, numbers[are_numbers], side="right") - 1
-        places = np.clip(places, 0, N_LEAVES - 1)
-        count[:] = _counted(places, amount[are_numbers], N_LEAVES)
-    return counts
+        for cells, ticks in _cells_within(block, k, limits):
+            are_numbers = ~np.isnan(cells.numbers)
+            places = np.searchsorted(edges, cells.numbers[are_numbers], side="right") - 1
+            places = np.clip(places, 0, N_LEAVES - 1)
+            count += _counted(places, ticks[are_numbers], N_LEAVES)
+    found = [
+        _count_texts(_column(block.columns, block.places[k][0]), block.amount, block.units)
+        for k in texts
+    ]
+    return [counts, *found]
 
 
 def _count_texts(values: Any, amount: np.ndarray, units: np.ndarray | None) -> dict[str, int]:
@@ -361,42 +446,98 @@ def _count_texts(values: Any, amount: np.ndarray, units: np.ndarray | None) -> d
     A unit of several records counts for one text, its most frequent one, with the weight of all of
     its texts. If several texts are most frequent, it is the first in sorted order.
     """
-    texts = cells_of(values).all_texts()
+    cells, codes = distinct_cells(values)
+    if codes is None and cells.texts is None:  # numbers: each distinct one is written once
+        _, first, codes = np.unique(cells.numbers, return_index=True, return_inverse=True)
+        cells = Cells(cells.numbers[first], None)
+    elif codes is None:
+        codes = np.arange(len(cells.numbers))
+    texts = cells.all_texts()
     counts: dict[str, int] = {}
     if units is None:
-        for text, ticks in zip(texts, amount, strict=True):
+        ticks = _counted(codes, amount, len(texts))
+        for code in np.unique(codes):
+            text = texts[code]
             if text is not None:
-                counts[text] = counts.get(text, 0) + int(ticks)
+                counts[text] = counts.get(text, 0) + int(ticks[code])
         return counts
     by_unit: dict[int, dict[str, int]] = {}
-    for text, ticks, unit in zip(texts, amount, units, strict=True):
+    for code, ticks, unit in zip(codes.tolist(), amount.tolist(), units.tolist(), strict=True):
+        text = texts[code]
         if text is not None:
-            own = by_unit.setdefault(int(unit), {})
-            own[text] = own.get(text, 0) + int(ticks)
+            own = by_unit.setdefault(unit, {})
+            own[text] = own.get(text, 0) + ticks
     for own in by_unit.values():
         text = min(own, key=lambda name: (-own[name], name))
         counts[text] = counts.get(text, 0) + sum(own.values())
     return counts
 
 
-def _added(count: Any, columns: Any, amount: np.ndarray, n_jobs: int | None) -> np.ndarray:
-    """Add the counts of blocks of rows."""
-    tasks = _blocks(columns, amount)
-    counts: Any = None
-    for found in run(tasks, partial(_of_block, count), n_jobs, 1):
-        counts = found if counts is None else counts + found
-    return counts
+class _Rows(NamedTuple):
+    """A block of records: columns, positions of those counted together, ticks, and units."""
+
+    columns: Any
+    places: tuple[tuple[int, ...], ...]
+    amount: np.ndarray
+    units: np.ndarray | None
 
 
-def _blocks(columns: Any, amount: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
-    for start in range(0, len(amount), _N_ROWS):
-        rows = slice(start, start + _N_ROWS)
-        yield _safe_indexing(columns, rows), amount[rows]
+def _blocks(
+    columns: Any,
+    places: Sequence[int | tuple[int, ...]] | None,
+    amount: np.ndarray,
+    units: np.ndarray | None,
+) -> Iterator[_Rows]:
+    """Yield blocks of records; with units, all records of a unit are in one block."""
+    n_columns = columns.shape[1]
+    given = range(n_columns) if places is None else places
+    parts = [(part,) if isinstance(part, int) else part for part in given]
+    used = [k for part in parts for k in part]
+    is_all = used == list(range(n_columns))
+    ends = np.cumsum([0, *map(len, parts)])
+    positions = tuple(tuple(range(*pair)) for pair in pairwise(ends.tolist()))
+    for rows in row_blocks(len(amount), units):
+        block = without_index(_safe_indexing(columns, rows))
+        if not is_all:
+            block = block.iloc[:, used] if hasattr(block, "iloc") else block[:, used]
+        yield _Rows(block, positions, amount[rows], None if units is None else units[rows])
 
 
-def _of_block(count: Any, columns: Any, amount: np.ndarray) -> np.ndarray:
-    with suppress_output():  # in workers as well
-        return count(columns, amount)
+def _added(
+    count: Callable[[_Rows], list[Any]],
+    blocks: Iterator[_Rows],
+    n_records: int,
+    n_jobs: int | None,
+    memory: Memory | None,
+    key: tuple[Any, ...],
+) -> list[Any]:
+    """Add the counts of blocks, arrays and dicts, which are whole numbers and so exact.
+
+    `memory` caches the counts of a block by its records and by `key`, which determines `count`.
+    """
+    memory = Memory(None) if memory is None else memory
+    keeps = memory.location is not None
+    shared = count, get_config(), memory
+    tasks = (
+        (block, *shared, (digest(*block), digest(*key)) if keeps else None) for block in blocks
+    )
+    total: list[Any] = []
+
+    def add(result: Any) -> None:
+        if not total:
+            total.extend(dict(part) if isinstance(part, dict) else part for part in result.table)
+            return
+        for k, part in enumerate(result.table):
+            if isinstance(part, dict):
+                for text, ticks in part.items():
+                    total[k][text] = total[k].get(text, 0) + ticks
+            else:
+                total[k] = total[k] + part
+
+    size = batch_size(math.ceil(n_records / BLOCK_SIZE), n_jobs)
+    start = partial(run, function=count_block, n_jobs=n_jobs, batch_size=size)
+    add_up(add, start, tasks, threads=threads_per_worker(n_jobs))
+    return total
 
 
 # --- contribution and cost ------------------------------------------------------------------------

@@ -6,6 +6,7 @@ All results are computed from published numbers, so they have no privacy cost.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .counts import (
     N_POWERS,
     TEXT,
     Kind,
+    Limits,
     SchemaRelease,
     Values,
 )
@@ -70,6 +72,11 @@ _MIN_MASS = 2.0
 #: Measured error of a cumulative count, in standard deviations of the noise on a node.
 _ERROR = 0.7
 
+#: Declared bounds are kept if, within them, the numbers from -1 to 1 have at least this standard
+#: deviation, and this correlation with their ranks.
+_MIN_STD = 0.1
+_MIN_CORRELATION = 0.92
+
 #: Bounds of a column in which nothing was found.
 NOTHING_FOUND = (-1.0, 1.0)
 
@@ -88,12 +95,13 @@ def _bin_edges() -> tuple[np.ndarray, np.ndarray]:
     return lower, upper
 
 
-def kinds_of(noisy: np.ndarray, sd: float) -> list[Kind]:
+def kinds_of(noisy: np.ndarray, sd: float, limits: Sequence[Limits] = ()) -> list[Kind]:
     """Return the kind of each column from the counts of the first step.
 
     The mean counts of all columns without texts have less noise and determine a common range. A
     column without an occupied bin gets this range, and so do all of these columns if there are many
-    of them and at least half of their own ranges are similar to it.
+    of them and at least half of their own ranges are similar to it. A column with limits has a
+    range within them, and gets the common range only if all of these columns have the same limits.
 
     Parameters
     ----------
@@ -101,33 +109,57 @@ def kinds_of(noisy: np.ndarray, sd: float) -> list[Kind]:
         Noisy counts, in records.
     sd : float
         Standard deviation of the noise on each count.
+    limits : sequence of (float, float) or None, default=()
+        As in `SchemaRelease`.
 
     Returns
     -------
     list of Kind
     """
-    numbers = noisy[:, FIRST_NUMBER:]
+    limits = limits or (None,) * len(noisy)
+    within = np.array([_bins_within(bounds) for bounds in limits])
+    numbers = np.where(within, noisy[:, FIRST_NUMBER:], 0.0)
     sure = norm.isf(_FALSE_ALARM / noisy.size) * sd
     found = np.where(numbers > sure, numbers, 0).sum(axis=1)
-    are_texts = (noisy[:, TEXT] > sure) & (noisy[:, TEXT] > found)
+    may_be_texts = np.array([bounds is None for bounds in limits])
+    are_texts = may_be_texts & (noisy[:, TEXT] > sure) & (noisy[:, TEXT] > found)
     others = np.flatnonzero(~are_texts).tolist()
     own = {k: _occupied(numbers[k], sd, _FALSE_ALARM / len(noisy)) for k in others}
     pooled = numbers[others].mean(axis=0) if len(others) else np.zeros(numbers.shape[1])
     sd_pooled = sd / math.sqrt(max(1, len(others)))
     shared = _occupied(pooled, sd_pooled, _FALSE_ALARM)
-    shared_leaves = None if shared is None else _leaves(shared, pooled, sd_pooled)
+    have_one = len({limits[k] for k in others}) == 1
+    common = limits[others[0]] if have_one else None
+    shared_leaves = None if shared is None else _leaves(shared, pooled, sd_pooled, common)
     are_alike = _are_alike([own[k] for k in others], shared)
     kinds = []
     for k, is_text in enumerate(are_texts):
         if is_text:
             kinds.append(Kind(True))
             continue
-        bins = own[k]
-        if bins is None or are_alike:
+        may_share = limits[k] is None or (have_one and shared_leaves is not None)
+        if (own[k] is None or are_alike) and may_share:
             kinds.append(Kind(False, shared_leaves, is_shared=shared_leaves is not None))
         else:
-            kinds.append(Kind(False, _leaves(bins, numbers[k], sd)))
+            kinds.append(Kind(False, _own_leaves(own[k], numbers[k], sd, limits[k])))
     return kinds
+
+
+def _own_leaves(
+    bins: tuple[int, int] | None, counts: np.ndarray, sd: float, bounds: Limits
+) -> np.ndarray | None:
+    """Return the edges of the leaves of a column, by its own counts."""
+    if bins is not None:
+        return _leaves(bins, counts, sd, bounds)
+    return None if bounds is None else np.linspace(bounds[0], bounds[1], N_LEAVES + 1)
+
+
+def _bins_within(bounds: Limits) -> np.ndarray:
+    """Return whether each bin of numbers has numbers within bounds, (n_number_bins,)."""
+    low, high = (-math.inf, math.inf) if bounds is None else bounds
+    lower, upper = _bin_edges()
+    lower[0], upper[-1] = -math.inf, math.inf  # the outermost bins are open
+    return (lower <= high) & (upper >= low)
 
 
 def _are_alike(own: list[Any], shared: Any) -> bool:
@@ -157,17 +189,24 @@ def _occupied(counts: np.ndarray, sd: float, false_alarm: float) -> tuple[int, i
     return (int(places[0]), int(places[-1])) if len(places) else None
 
 
-def _leaves(bins: tuple[int, int], counts: np.ndarray, sd: float) -> np.ndarray:
+def _leaves(
+    bins: tuple[int, int], counts: np.ndarray, sd: float, bounds: Limits = None
+) -> np.ndarray:
     """Return the edges of the leaves; bins with larger counts have more leaves.
 
-    Zero has one leaf. Neighboring bins with counts that do not exceed the noise share one leaf.
+    The leaves are within the bounds, if there are any. Zero has one leaf. Neighboring bins with
+    counts that do not exceed the noise share one leaf.
     """
     first, last = bins
     lower, upper = _bin_edges()
+    if bounds is not None:
+        lower, upper = (np.clip(edges, *bounds) for edges in (lower, upper))
     parts: list[tuple[float, float, float]] = []  # lower edge, upper edge, and mass
     was_empty = False
     for place in range(first, last + 1):
         is_zero = place == N_POWERS
+        if lower[place] == upper[place] and not is_zero:
+            continue  # a bin with a bound alone: its numbers count in the next leaf
         is_empty = not is_zero and counts[place] < _NEXT * sd and first < place < last
         mass = 0.0 if is_zero or is_empty else max(float(counts[place]), sd)
         if is_empty and was_empty:
@@ -175,6 +214,8 @@ def _leaves(bins: tuple[int, int], counts: np.ndarray, sd: float) -> np.ndarray:
         else:
             parts.append((lower[place], upper[place], mass))
         was_empty = is_empty
+    if bounds is not None and (not parts or parts[0][0] == parts[-1][1]):  # a single number
+        return np.linspace(bounds[0], bounds[1], N_LEAVES + 1)
     if len(parts) == 1 and parts[0][2] == 0:  # a column of zeros
         return np.concatenate([[0.0], np.linspace(2.0**MIN_POWER, 1.0, N_LEAVES)])
     masses = np.array([mass for *_, mass in parts])
@@ -218,12 +259,13 @@ def consistent(levels: list[np.ndarray]) -> np.ndarray:
 
 
 def edges_of(
-    leaves: np.ndarray, levels: list[np.ndarray], sd: float
+    leaves: np.ndarray, levels: list[np.ndarray], sd: float, bounds: Limits = None
 ) -> tuple[float, ...] | list[str]:
     """Return edges of intervals that hold about equal parts of a column.
 
-    If the column has few distinct whole numbers, with many records of each, they are categories,
-    because effects of weekdays or of codes are rarely monotonic.
+    Declared bounds that suit the column are kept instead. If the column has few distinct whole
+    numbers, with many records of each, they are categories, because effects of weekdays or of codes
+    are rarely monotonic.
 
     Parameters
     ----------
@@ -233,6 +275,8 @@ def edges_of(
         Noisy counts of the levels of the column's tree.
     sd : float
         Standard deviation of the noise on each count.
+    bounds : (float, float) or None, default=None
+        Declared bounds of the column.
 
     Returns
     -------
@@ -244,11 +288,14 @@ def edges_of(
     total = max(counts.sum(), sd)
     n_intervals = int(np.clip(total / (_MIN_MASS * _ERROR * sd), 1, _MAX_INTERVALS))
     if n_intervals < _MIN_INTERVALS:
-        return _plain(leaves)
+        is_wide = bounds is None or leaves[-1] - leaves[0] < _MIN_STD * (bounds[1] - bounds[0])
+        return _plain(leaves) if bounds is None or is_wide else bounds
     cumulative = np.cumsum(counts)
     cumulative = IsotonicRegression(y_min=0.0, y_max=total).fit_transform(
         np.arange(N_LEAVES), cumulative
     )
+    if bounds is not None and _suit(bounds, leaves, cumulative / total):
+        return bounds
     parts = np.linspace(0, 1, n_intervals + 1)
     parts[0], parts[-1] = _END / n_intervals, 1 - _END / n_intervals
     places = np.unique(np.searchsorted(cumulative, parts * total))
@@ -261,6 +308,21 @@ def edges_of(
     if 2 < len(edges) <= _MAX_CATEGORIES and has_many and is_all and are_whole:
         return [text_of_number(edge) for edge in edges]
     return tuple(edges) if len(edges) > 1 else _plain(leaves)
+
+
+def _suit(bounds: tuple[float, float], leaves: np.ndarray, cumulative: np.ndarray) -> bool:
+    """Return whether a column, in units of its bounds, is spread out and not very skewed.
+
+    Then its numbers are about as good as their ranks, and have no noise.
+    """
+    low, high = bounds
+    shares = np.diff(cumulative, prepend=0.0)
+    numbers = ((leaves[1:] + leaves[:-1]) / 2 - low) / (high - low) * 2 - 1
+    ranks = 2 * cumulative - shares - 1
+    pair = np.array([numbers, ranks])
+    covariance = np.cov(pair, aweights=shares / shares.sum(), ddof=0)
+    std, std_of_ranks = np.sqrt(np.diag(covariance))
+    return bool(std >= _MIN_STD and covariance[0, 1] >= _MIN_CORRELATION * std * std_of_ranks)
 
 
 def _with_mass(places: np.ndarray, cumulative: np.ndarray, mass: float) -> list[int]:
@@ -318,14 +380,16 @@ def estimated(
     if sharing:
         levels = [np.mean([values.trees[k][i] for k in sharing], axis=0) for i in range(N_LEVELS)]
         sd = values.sd_trees / math.sqrt(len(sharing))
-        shared = edges_of(kinds[sharing[0]].leaves, levels, sd)  # type: ignore[arg-type]
+        bounds = release.limits[sharing[0]] if release.limits else None  # those of all of them
+        shared = edges_of(kinds[sharing[0]].leaves, levels, sd, bounds)  # type: ignore[arg-type]
+    limits = release.limits or (None,) * len(kinds)
     columns: list[Any] = []
     nothing = []
     for k, kind in enumerate(kinds):
         if kind.is_text:
             columns.append(sorted(values.texts[k]))
         elif kind.leaves is not None:
-            edges = edges_of(kind.leaves, values.trees[k], values.sd_trees)
+            edges = edges_of(kind.leaves, values.trees[k], values.sd_trees, limits[k])
             is_noisy = isinstance(edges, tuple) and len(edges) <= _MIN_OWN
             columns.append(shared if kind.is_shared and is_noisy else edges)
         else:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from joblib import Memory
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import Normalizer, PolynomialFeatures
 
+from .._numbers import first_names
 from .._sklearn import CheckedEstimator, Interval
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.base import checked_scale
@@ -44,7 +46,14 @@ from ..encoding.bins import encoder_of_bins
 from ..encoding.columns import Columns, checked_table, columns_of, kind_of_values
 from ..encoding.encoder import RowEncoder
 from ..encoding.fitted_steps import affine_by_hand, proba_by_softmax, scaler_by_hand
-from ..encoding.schema import declared_columns, estimated_columns, undeclared_columns
+from ..encoding.schema import (
+    column_within,
+    declared_columns,
+    estimated_columns,
+    plain_bounds,
+    undeclared_columns,
+)
+from ..exceptions import TeacherError
 from ..forecasts import noise_exceeds
 from ..neighbors.counting import count_votes, numbered
 from ..neighbors.smoothing import MIN_PROBA, floored
@@ -52,7 +61,7 @@ from ..rdp import DEFAULT_ORDERS, Cost, Event, ProvedEvent, gdp_mu
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba
 from ..releases.base import BaseRelease
-from ..rules import default_schema_fraction
+from ..rules import default_rows_fraction, default_schema_fraction, estimates_within_bounds
 from ..runtime.blocks import Block
 from ..runtime.isolation import attempt, suppress_output
 from ..runtime.workers import WorkerDeathError
@@ -216,6 +225,10 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         """Describe released statistics other than rows; by default, return None."""
         return None
 
+    def describe_schema(self) -> str | None:
+        """Describe the release from which the schema is estimated; None if it is declared."""
+        return None
+
     @abstractmethod
     def dry_run_rows(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Draw rows from the schema only.
@@ -343,20 +356,58 @@ class Synthesizer(CheckedEstimator, BaseRelease, metaclass=ABCMeta):
         return self.draw(published, rng)
 
 
-class ColumnSynthesizer(Synthesizer):
-    """Base class of synthesizers that draw rows from statistics of declared columns.
+#: Smallest delta of the thresholds of texts.
+_MIN_SCHEMA_DELTA = 1e-300
 
-    A subclass defines `_counted`, which returns the statistics of a `Block` of records.
+#: Bounds of undeclared columns in dry runs; they do not depend on dtypes, which are private.
+_GUESS = (-1.0, 1.0)
+
+
+class ColumnSynthesizer(Synthesizer):
+    """Base class of synthesizers that draw rows from statistics of columns.
+
+    The schema of columns that are not declared is estimated by a `SchemaRelease`, whose two steps
+    are the first ones. A subclass has `_n_own_steps` other steps. It defines `_counted`, which
+    returns the statistics of a `Block` of records for its next step, and `_schema_mu`. Its `event`,
+    `publish` and `draw` call `_with_schema`, `_publish_schema` and `_learn_columns`.
+
+    Attributes
+    ----------
+    schema_ : encoding.columns.Columns
+        Public description of the table, set by `declare`, or by `draw` if it is estimated.
+    not_found_ : list
+        Names of the columns in which the schema release found no values, set by `draw`.
     """
 
-    #: Set by `declare`.
     schema_: Columns
+    not_found_: list[Any] = []
 
     #: Parameters of a subclass.
     bounds: Any
     categories: dict[Any, Any] | None
     missing: list[Any] | None
     n_bins = 32
+
+    #: Fraction of the cost that the schema release gets, and the delta of its thresholds;
+    #: `planned_for` sets them.
+    schema_fraction = 0.1
+    schema_delta = 1e-8
+
+    #: Number of blocks of records counted in parallel, and the cache of the counts of the schema
+    #: release; no release depends on them.
+    n_jobs: int | None = None
+    memory: Memory | None = None
+
+    #: Name of the statistics of a subclass, its number of steps, and whether `planned_for` may
+    #: choose columns with plain bounds to have edges estimated within these bounds.
+    _statistics: str
+    _n_own_steps = 1
+    _estimates_within_bounds = False
+
+    #: Positions of the columns that are not declared, and bounds of the columns in which edges are
+    #: estimated, by their position, or positions if they share their edges.
+    _places: tuple[int, ...] = ()
+    _within: dict[tuple[int, ...], tuple[float, float]] = {}
 
     #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
@@ -367,19 +418,303 @@ class ColumnSynthesizer(Synthesizer):
         "n_rows": [Interval(Integral, 1, None, closed="left")],
     }
 
+    # --- declared and undeclared columns ----------------------------------------------------------
+
     def declare(self, X: Rows, target: Target | None) -> Self:
-        """Set the schema; see `Synthesizer.declare`."""
+        """Set the schema of the declared columns; see `Synthesizer.declare`."""
         self._validate_params()
-        self.schema_ = declared_columns(
+        self._places = undeclared_columns(X, self.bounds, self.categories)
+        self._within = {}
+        if self._places:
+            self._declared = self._declare_others(checked_table(X))
+            self._form = _form_of(X)
+            self._guess = self._guessed([_GUESS] * len(self._places))
+            return self
+        columns = declared_columns(
             X, self.bounds, self.categories, self.missing, n_bins=int(self.n_bins)
         )
+        self._declared = columns
+        self._form = _form_of(X)
+        self._set_columns(columns)
         return self
+
+    def _set_columns(self, columns: Columns) -> None:
+        """Set the schema of all columns."""
+        self.schema_ = columns
+
+    def guess_by_dtype(self, X: Rows) -> None:
+        """Set made-up kinds of undeclared columns for dry runs, from the dtypes of rows.
+
+        `like` then loses no values of these rows, before the schema is estimated.
+        """
+        if self._places:
+            columns = columns_of(checked_table(X)).values()
+            kinds = [kind_of_values(values.dtype) for values in columns]
+            texts = ["a", "b"]
+            guesses = [_GUESS if kinds[k] in "iuf" else texts for k in self._places]
+            self._guess = self._guessed(guesses)
+
+    def _guessed(self, estimates: list[Any]) -> Columns:
+        """Return columns with a made-up schema of the undeclared ones."""
+        gaps = [False] * len(self._places)
+        given = self._form, self._places, estimates, gaps, self._declared
+        return estimated_columns(*given, n_bins=int(self.n_bins))
+
+    def _declare_others(self, X: Rows) -> Columns | None:
+        """Return the declared columns of a table; None if there are none."""
+        others = [k for k in range(X.shape[1]) if k not in self._places]
+        names = list(columns_of(X))
+        missing = [] if self.missing is None else list(self.missing)
+        with_bounds = list(self.bounds) if isinstance(self.bounds, dict) else []
+        named = [*with_bounds, *(self.categories or {}), *missing]
+        if any(name not in names for name in named):
+            declared_columns(X, self.bounds, self.categories, missing, n_bins=3)  # an error
+        unknown = [name for name in missing if name in [names[k] for k in self._places]]
+        if unknown:
+            raise ValueError(
+                f"missing has the columns {unknown}, which are not declared: their gaps are "
+                "estimated. Remove them from missing, or declare these columns"
+            )
+        if not others:
+            return None
+        part = X.iloc[:, others] if hasattr(X, "iloc") else X[:, others]
+        bounds, categories = self.bounds, self.categories
+        if not hasattr(X, "iloc"):  # positions in the array become positions in the part
+            place = {k: i for i, k in enumerate(others)}
+            bounds, categories = (
+                {place.get(k, k): v for k, v in given.items()} if isinstance(given, dict) else given
+                for given in (bounds, categories)
+            )
+            missing = [place.get(k, k) for k in missing]
+        return declared_columns(part, bounds, categories, missing, n_bins=int(self.n_bins))
+
+    def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
+        """Return a copy with the estimated columns and their fraction of the cost."""
+        if not self._places and not self._estimates_within_bounds:
+            return self
+        fraction = self.epsilon_fraction
+        fraction = default_rows_fraction() if fraction is None else float(fraction)
+        mu = gdp_mu(fraction * (1.0 if epsilon is None else epsilon), delta)
+        planned = copy(self)
+        planned._within = self.chosen_within(n_records=n_records, mu=mu)
+        if not planned._estimated:
+            return self
+        planned.schema_fraction = default_schema_fraction(
+            n_records=n_records, n_columns=len(planned._estimated), mu=mu
+        )
+        if not self._places:
+            return planned
+        planned.schema_delta = delta / 1000
+        if planned.schema_delta < _MIN_SCHEMA_DELTA:
+            raise ValueError(
+                f"delta={delta:g} is too small for an estimated schema: a thousandth of delta "
+                "bounds the probability that a rare text is published. Declare all columns, "
+                "schema={column: (low, high) or [values]}, or use a larger delta"
+            )
+        return planned
+
+    def chosen_within(
+        self, *, n_records: int | None, mu: float
+    ) -> dict[tuple[int, ...], tuple[float, float]]:
+        """Return the columns with plain bounds in which edges are estimated.
+
+        Parameters
+        ----------
+        n_records : int or None
+            Number of private records; None if it is private.
+        mu : float
+            Gaussian privacy parameter of the part of epsilon for schema and rows.
+
+        Returns
+        -------
+        dict
+            Bounds by positions. Columns with the same bounds may share their edges.
+        """
+        if not self._estimates_within_bounds or self._declared is None:
+            return {}
+        others = [k for k in range(self.n_columns) if k not in self._places]
+        within = {others[k]: bounds for k, bounds in plain_bounds(self._declared).items()}
+        if not within:
+            return {}
+        own: dict[tuple[int, ...], Any] = {(k,): bounds for k, bounds in within.items()}
+        n_others = len(self._places)
+        sizes: dict[str, Any] = {"n_records": n_records, "mu": mu}
+        has_many = n_records is not None and (
+            default_schema_fraction(n_columns=n_others + len(own), **sizes) < _FRACTION_OF_FEW
+        )
+        chosen = own if has_many else _joined(within)
+        is_worth_it = estimates_within_bounds(n_columns=n_others + len(chosen), **sizes)
+        return chosen if is_worth_it else {}
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self._form.shape[1]
+
+    @property
+    def undeclared(self) -> list[Any]:
+        """Names of all columns, positions of undeclared ones, and bounds with estimated edges."""
+        if not self._estimated:
+            return [[], []]
+        return [list(columns_of(self._form)), list(self._places), list(self._within.items())]
+
+    @property
+    def reads_by_value(self) -> bool:  # type: ignore[override]
+        """Whether some columns are not declared, so their cells are read by value."""
+        return bool(self._places)
+
+    def like(self, X: Rows) -> Rows:
+        """Convert undeclared columns of rows to floats or texts; see `Synthesizer.like`.
+
+        Before the schema is estimated, rows get the form of the rows in dry runs.
+        """
+        return self._known_columns().like(X) if self._places else X
 
     def dry_run_rows(self, n_rows: int, rng: np.random.Generator) -> Rows:
         """Draw rows from the schema only; see `Synthesizer.dry_run_rows`."""
-        self._check_declared()
-        columns: Columns = getattr(self, "schema_", None) or self._guess  # type: ignore[assignment]
-        return columns.any_rows(n_rows, rng)
+        return self._known_columns().any_rows(n_rows, rng)
+
+    def _known_columns(self) -> Columns:
+        """Return the columns, with a made-up schema of those not yet declared or estimated."""
+        columns = getattr(self, "schema_", None) or self._guess
+        if columns is None:
+            raise NotFittedError(f"{type(self).__name__} has no columns yet; call declare first")
+        return columns
+
+    # --- the schema release -----------------------------------------------------------------------
+
+    @property
+    def _estimated(self) -> list[Any]:
+        """Positions of the columns of the schema release, in its order; a tuple of joined ones."""
+        return [*self._places, *self._within]
+
+    @property
+    def schema_source(self) -> str:
+        """Whether the schema is declared or estimated, as in `accounting.PrivacySpent`."""
+        if not self._estimated:
+            return "declared"
+        return "estimated" if self._declared is None else "partly estimated"
+
+    @property
+    def released_as(self) -> str:  # type: ignore[override]
+        """Name of the released statistics, for statements."""
+        counts = "noisy counts of the columns, which the schema is estimated from, and "
+        return f"{counts}{self._statistics}" if self._estimated else self._statistics
+
+    @property
+    def n_steps(self) -> int:  # type: ignore[override]
+        """Number of steps: two for an estimated schema, and those of the statistics."""
+        return (2 if self._estimated else 0) + self._n_own_steps
+
+    @property
+    def _schema_mu(self) -> float:
+        """Gaussian privacy parameter of the schema release, for a replaced record."""
+        raise NotImplementedError
+
+    def _schema_release(self) -> SchemaRelease:
+        """Return the `SchemaRelease` of the estimated columns."""
+        limits = (*(None for _ in self._places), *self._within.values())
+        delta = self.schema_delta if self._places else 0.0  # no text is counted within bounds
+        return SchemaRelease(len(self._estimated), self._schema_mu, delta, limits)
+
+    def _with_schema(
+        self, own: Event | ProvedEvent, neighbors: Neighbors, n_steps: int | None
+    ) -> Event | ProvedEvent:
+        """Return the event of the first steps, whose own statistics have the event `own`."""
+        if not self._estimated:
+            return own
+        of_schema = partial(
+            schema_cost, self._schema_release(), schema_contribution(neighbors), n_steps
+        )
+        if n_steps in (1, 2):
+            return ProvedEvent(of_schema, is_exact=True)
+        return ProvedEvent(partial(_sum_of_costs, of_schema, own.cost), is_exact=own.is_exact)
+
+    def describe_schema(self) -> str | None:
+        """Describe the schema release; see `Synthesizer.describe_schema`."""
+        if not self._estimated:
+            return None
+        found = []
+        if self._places:
+            found.append(f"of {len(self._places)} columns, which are not declared, estimated first")
+        if self._within:
+            names = list(columns_of(self._form))
+            within = first_names([names[k] for joined in self._within for k in joined])
+            found.append(f"edges of columns {within} within their bounds, estimated first")
+        noise = f"with noise of standard deviation {self._schema_release().sd_ranges:.3g}"
+        return f"{'; '.join(found)}, {noise} on each count"
+
+    def _gather_schema(self, X: Rows, weight: Any, groups: Any, published: Sequence[Any]) -> Any:
+        """Return the counts of a step of the schema release."""
+        X = checked_table(X)
+        units = numbered(groups, len(X))
+        amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
+        amount = amount * (TICKS // whole)
+        release = self._schema_release()
+        settings = {"places": self._estimated, "memory": self.memory}
+
+        def counted() -> Any:
+            if not published:
+                return release.gather_ranges(X, amount, self.n_jobs, **settings)
+            kinds = kinds_of(published[0], release.sd_ranges, release.limits)
+            return release.gather_values(X, amount, units, kinds, self.n_jobs, **settings)
+
+        def counted_or_not() -> tuple[Any, str | None]:
+            try:
+                return counted(), None
+            except TeacherError as error:  # its text quotes no values
+                return None, str(error)
+
+        with suppress_output():
+            found, failed = attempt(counted_or_not)
+        counts, problem = (None, failed) if failed is not None else found
+        if problem is not None:
+            raise ValueError(f"the columns of the private rows could not be counted: {problem}")
+        return counts
+
+    def _publish_schema(
+        self, gathered: Any, rng: np.random.Generator, published: Sequence[Any]
+    ) -> Any:
+        """Return the noisy counts of a step of the schema release."""
+        release = self._schema_release()
+        return (release.publish_values if published else release.publish_ranges)(gathered, rng)
+
+    def _estimates(self, published: Sequence[Any]) -> tuple[Columns, list[Any]]:
+        """Return the columns of the published schema, and names of those without found values."""
+        ranges, values = published[:2]
+        release = self._schema_release()
+        kinds = kinds_of(ranges, release.sd_ranges, release.limits)
+        estimates, gaps, not_found = estimated(release, ranges, values, kinds)
+        estimates = [self._edges_of(found) for found in estimates]
+        names = list(columns_of(self._form))
+        declared = self._declared
+        n_bins = int(self.n_bins)
+        if declared is not None:
+            columns: list[Any] = list(declared.columns)
+            others = [k for k in range(self.n_columns) if k not in self._places]
+            for joined, found in zip(self._within, estimates[len(self._places) :], strict=True):
+                for k in joined:
+                    at = others.index(k)
+                    columns[at] = column_within(columns[at], names[k], found, n_bins=n_bins)
+            declared = declared._replace(columns=columns)
+        not_found = [names[self._places[k]] for k in not_found]  # others have their bounds
+        if not self._places:
+            return declared, not_found  # type: ignore[return-value]
+        own = slice(len(self._places))
+        given = self._form, self._places, estimates[own], gaps[own], declared
+        return estimated_columns(*given, n_bins=n_bins), not_found
+
+    def _edges_of(self, estimate: Any) -> Any:
+        """Return estimated edges or categories as the statistics need them."""
+        return estimate
+
+    def _learn_columns(self, published: Sequence[Any]) -> None:
+        """Set the schema from the published counts, if it is estimated."""
+        if self._estimated:
+            columns, self.not_found_ = self._estimates(published)
+            self._set_columns(columns)
+
+    # --- statistics -------------------------------------------------------------------------------
 
     def gather(
         self,
@@ -391,12 +726,18 @@ class ColumnSynthesizer(Synthesizer):
         groups: ArrayLike | None = None,
         published: Sequence[Any] = (),
     ) -> Any:
-        """Compute the statistics of records; see `Synthesizer.gather`."""
-        self._check_declared()
-        X = self.schema_.check(X)
+        """Compute the statistics of the next step; see `Synthesizer.gather`."""
+        self._known_columns()
+        n_of_schema = self.n_steps - self._n_own_steps
+        if len(published) < n_of_schema:
+            return self._gather_schema(X, sample_weight, groups, published)
+        known = copy(self)
+        known._learn_columns(published)
+        X = known.schema_.check(X)
+        own = published[n_of_schema:]
         with suppress_output():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
-            found, failed = attempt(partial(self._counted_or_died, records, target, published))
+            found, failed = attempt(partial(known._counted_or_died, records, target, own))
         if failed is not None:
             raise ValueError(
                 f"the private rows could not be counted: {failed} (the text of this error is "
@@ -409,7 +750,7 @@ class ColumnSynthesizer(Synthesizer):
 
     @abstractmethod
     def _counted(self, records: Block, target: Target, published: Sequence[Any]) -> Any:
-        """Return the statistics of records."""
+        """Return the statistics of records; `published` has the parts after the schema."""
 
     def _counted_or_died(
         self, records: Block, target: Target, published: Sequence[Any]
@@ -420,9 +761,39 @@ class ColumnSynthesizer(Synthesizer):
         except WorkerDeathError as error:
             return None, str(error)
 
-    def _check_declared(self) -> None:
-        if not hasattr(self, "schema_") and self._guess is None:
-            raise NotFittedError(f"{type(self).__name__} has no columns yet; call declare first")
+
+#: Number of columns with the same bounds from which on they are counted together.
+_MIN_JOINED = 16
+
+#: Fraction of the cost for the schema if there are few records, from `default_schema_fraction`.
+#: Columns with the same bounds are then joined.
+_FRACTION_OF_FEW = 0.2
+
+
+def _joined(
+    within: dict[int, tuple[float, float]],
+) -> dict[tuple[int, ...], tuple[float, float]]:
+    """Return the bounds by positions, where many columns with the same bounds are joined."""
+    found: dict[tuple[int, ...], tuple[float, float]] = {}
+    for bounds in dict.fromkeys(within.values()):
+        alike = tuple(k for k in within if within[k] == bounds)
+        groups = [alike] if len(alike) >= _MIN_JOINED else [(k,) for k in alike]
+        found |= dict.fromkeys(groups, bounds)
+    return found
+
+
+def _form_of(X: Rows) -> Rows:
+    """Return a table without rows and dtypes, with only the names of the columns."""
+    table = checked_table(X)
+    if isinstance(table, pd.DataFrame):
+        return pd.DataFrame(columns=table.columns.copy(), dtype=object)
+    return np.empty((0, table.shape[1]))
+
+
+def _sum_of_costs(
+    first: Callable[..., Cost], second: Callable[..., Cost], orders: ArrayLike = DEFAULT_ORDERS
+) -> Cost:
+    return first(orders).plus(second(orders))
 
 
 # --- rows drawn from noisy histograms of the columns ----------------------------------------------
@@ -535,11 +906,12 @@ class MarginalSynthesizer(ColumnSynthesizer):
     is discarded. Each column therefore has approximately the distribution of the private column,
     but columns depend on each other only through the class.
 
-    Names and dtypes of the columns are assumed to be public. The parameters, which must declare the
-    possible values of each column, are public as well. A list of rows is converted to an array of
-    floats. Categories of pandas categoricals are part of their dtype: all of them are published,
-    whether drawn or not. `astype("category")` reads them from the private rows, and the synthesizer
-    cannot detect that: use a ``pd.CategoricalDtype([...])``.
+    The schema of undeclared columns is estimated first, by a `schema_release.SchemaRelease` with a
+    fraction of the cost. Names and dtypes of declared columns are assumed to be public. The
+    parameters, which declare the possible values of these columns, are public as well. A list of
+    rows is converted to an array of floats. Categories of pandas categoricals are part of their
+    dtype: all of them are published, whether drawn or not. `astype("category")` reads them from the
+    private rows, and the synthesizer cannot detect that: use a ``pd.CategoricalDtype([...])``.
 
     Parameters
     ----------
@@ -565,8 +937,8 @@ class MarginalSynthesizer(ColumnSynthesizer):
         Number of bins of a column of numbers, at least 3. Integers have one bin each if there are
         fewer of them.
     epsilon_fraction : float or None, default=None
-        Fraction of epsilon for the histograms, between 0 and 1; None uses
-        `rules.default_rows_fraction`.
+        Fraction of epsilon for the histograms, and for the schema if it is estimated, between 0
+        and 1; None uses `rules.default_rows_fraction`.
     noise : TableMechanism or None, default=None
         Noise on every count: `LaplaceMechanism` or `GaussianMechanism`. Its scale is in records,
         and is calibrated if it is None. None uses ``LaplaceMechanism()``. If the votes of a
@@ -616,7 +988,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     2   72    True
     """
 
-    released_as = "noisy histograms of the columns"
+    _statistics = "noisy histograms of the columns"
 
     _parameter_constraints = {
         **ColumnSynthesizer._parameter_constraints,
@@ -647,14 +1019,25 @@ class MarginalSynthesizer(ColumnSynthesizer):
     @property
     def n_tables(self) -> int:
         """Number of histograms; a record counts once in each."""
-        self._check_declared()
-        return len(self.schema_.columns) + 1
+        return len(self._known_columns().columns) + 1
+
+    def _edges_of(self, estimate: Any) -> Any:
+        """Return at most `n_bins` of the intervals between estimated edges."""
+        n_bins = int(self.n_bins)
+        if isinstance(estimate, list) or len(estimate) <= n_bins + 1:
+            return estimate
+        kept = np.linspace(0, len(estimate) - 1, n_bins + 1).round().astype(int)
+        return tuple(estimate[k] for k in kept)
 
     def suited_to(self, *, pure: bool) -> Self:
-        """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`."""
+        """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`.
+
+        The noise of a schema release is Gaussian, and so is that of its histograms.
+        """
         if self.noise is not None:
             return self
-        return self._with_noise(LaplaceMechanism() if pure else GaussianMechanism())
+        is_pure = pure and not self._places
+        return self._with_noise(LaplaceMechanism() if is_pure else GaussianMechanism())
 
     def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, in records; None if the noise is set."""
@@ -666,12 +1049,21 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
     def event(self, neighbors: Neighbors, n_steps: int | None = None) -> Event | ProvedEvent:
         """Return the release of the noisy histograms; see `Synthesizer.event`."""
-        return Event(self._mechanism(), neighbors.counts(self.n_tables))
+        own = Event(self._mechanism(), neighbors.counts(self.n_tables))
+        return self._with_schema(own, neighbors, n_steps)
+
+    @property
+    def _schema_mu(self) -> float:
+        """As Gaussian noise on the histograms, times a factor for the fraction of the schema."""
+        noise_std = self._mechanism().noise_std
+        if noise_std is None:
+            raise ValueError("MarginalSynthesizer has no noise yet: set noise")
+        mu = math.sqrt(2 * self.n_tables) / noise_std
+        return mu * math.sqrt(self.schema_fraction / (1 - self.schema_fraction))
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
         """Return a warning if records are too few for the noise; see `Synthesizer.forecast`."""
-        self._check_declared()
-        n_bins = [column.n_bins for column in self.schema_.columns]
+        n_bins = [column.n_bins for column in self._known_columns().columns]
         noise_std = self._mechanism().noise_std
         if noise_std is None:
             return None
@@ -706,7 +1098,9 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def publish(
         self, gathered: Any, rng: np.random.Generator, *, published: Sequence[Any] = ()
     ) -> Any:
-        """Return the standard deviation of the noise, and the noisy histograms."""
+        """Return the noisy counts of the schema, or the noise and the noisy histograms."""
+        if self.n_steps - len(published) > self._n_own_steps:
+            return self._publish_schema(gathered, rng, published)
         mechanism = clone(self._mechanism())  # a user's mechanism may keep the counts
         # Read the attribute before the mechanism gets the counts, so it cannot depend on them
         noise_std = getattr(mechanism, "noise_std", None)
@@ -714,7 +1108,8 @@ class MarginalSynthesizer(ColumnSynthesizer):
 
     def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
         """Draw rows from noisy histograms: a class, and all values given the class."""
-        ((noise_std, noisy),) = published
+        self._learn_columns(published)
+        noise_std, noisy = published[-1]
         ends = np.cumsum([column.n_bins for column in self.schema_.columns])
         *tables, sizes = np.split(noisy, ends)
         self.released_ = denoised(self.schema_, tables, sizes[0], noise_std)
@@ -919,7 +1314,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     ----------
     bounds, categories, missing
         As in `MarginalSynthesizer`, for the columns that are declared. The edges of bins are
-        encoded as evenly spaced numbers from -1 to 1.
+        encoded as evenly spaced numbers from -1 to 1. If there are enough records, edges are also
+        estimated within plain bounds, ``(low, high)``, and used if the bounds do not suit the
+        column; see `rules.estimates_within_bounds`. Declared edges and categories are used as they
+        are.
     n_rows : int, default=5000
         Number of rows to draw.
     epsilon_fraction : float or None, default=None
@@ -970,17 +1368,9 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     array([1, 0])
     """
 
-    #: Fraction of the cost that the schema of undeclared columns gets, and the delta of its
-    #: thresholds; `planned_for` sets them.
-    schema_fraction = 0.1
-    schema_delta = 1e-8
-
-    _places: tuple[int, ...] = ()
-
-    #: Number of blocks of records summed in parallel; no release depends on it.
-    n_jobs: int | None = None
-
-    not_found_: list[Any] = []
+    _statistics = "noisy sums of the columns, by class"
+    _n_own_steps = 2  # the mean, and the sums
+    _estimates_within_bounds = True
 
     _parameter_constraints = {
         **ColumnSynthesizer._parameter_constraints,
@@ -1005,138 +1395,9 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         self.epsilon_fraction = epsilon_fraction
         self.noise_multiplier = noise_multiplier
 
-    def declare(self, X: Rows, target: Target | None) -> Self:
-        """Set the schema of the declared columns; see `Synthesizer.declare`."""
-        self._validate_params()
-        self._places = undeclared_columns(X, self.bounds, self.categories)
-        if not self._places:
-            super().declare(X, target)
-            self._encoder = RowEncoder.of_columns(self.schema_)
-            return self
-        self._declared = self._declare_others(checked_table(X))
-        self._form = _form_of(X)
-        self._guess = self._guessed([_GUESS] * len(self._places))
-        return self
-
-    def guess_by_dtype(self, X: Rows) -> None:
-        """Set made-up kinds of undeclared columns for dry runs, from the dtypes of rows.
-
-        `like` then loses no values of these rows, before the schema is estimated.
-        """
-        if self._places:
-            columns = columns_of(checked_table(X)).values()
-            kinds = [kind_of_values(values.dtype) for values in columns]
-            texts = ["a", "b"]
-            guesses = [_GUESS if kinds[k] in "iuf" else texts for k in self._places]
-            self._guess = self._guessed(guesses)
-
-    def _guessed(self, estimates: list[Any]) -> Columns:
-        """Return columns with a made-up schema of the undeclared ones."""
-        gaps = [False] * len(self._places)
-        given = self._form, self._places, estimates, gaps, self._declared
-        return estimated_columns(*given, n_bins=int(self.n_bins))
-
-    def _declare_others(self, X: Rows) -> Columns | None:
-        """Return the declared columns of a table; None if there are none."""
-        others = [k for k in range(X.shape[1]) if k not in self._places]
-        names = list(columns_of(X))
-        missing = [] if self.missing is None else list(self.missing)
-        with_bounds = list(self.bounds) if isinstance(self.bounds, dict) else []
-        named = [*with_bounds, *(self.categories or {}), *missing]
-        if any(name not in names for name in named):
-            declared_columns(X, self.bounds, self.categories, missing, n_bins=3)  # an error
-        unknown = [name for name in missing if name in [names[k] for k in self._places]]
-        if unknown:
-            raise ValueError(
-                f"missing has the columns {unknown}, which are not declared: their gaps are "
-                "estimated. Remove them from missing, or declare these columns"
-            )
-        if not others:
-            return None
-        part = X.iloc[:, others] if hasattr(X, "iloc") else X[:, others]
-        bounds, categories = self.bounds, self.categories
-        if not hasattr(X, "iloc"):  # positions in the array become positions in the part
-            place = {k: i for i, k in enumerate(others)}
-            bounds, categories = (
-                {place.get(k, k): v for k, v in given.items()} if isinstance(given, dict) else given
-                for given in (bounds, categories)
-            )
-            missing = [place.get(k, k) for k in missing]
-        return declared_columns(part, bounds, categories, missing, n_bins=int(self.n_bins))
-
-    def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
-        """Return a copy with the schema's fraction of the cost; see `Synthesizer.planned_for`."""
-        if not self._places:
-            return self
-        mu = gdp_mu(1.0 if epsilon is None else epsilon, delta)
-        planned = copy(self)
-        planned.schema_fraction = default_schema_fraction(
-            n_records=n_records, n_columns=len(self._places), mu=mu
-        )
-        planned.schema_delta = delta / 1000
-        if planned.schema_delta < _MIN_SCHEMA_DELTA:
-            raise ValueError(
-                f"delta={delta:g} is too small for an estimated schema: a thousandth of delta "
-                "bounds the probability that a rare text is published. Declare all columns, "
-                "schema={column: (low, high) or [values]}, or use a larger delta"
-            )
-        return planned
-
-    @property
-    def released_as(self) -> str:  # type: ignore[override]
-        """Name of the released statistics, for statements."""
-        sums = "noisy sums of the columns, by class"
-        counts = "noisy counts of the columns, which the schema is estimated from, and "
-        return f"{counts}{sums}" if self._places else sums
-
-    @property
-    def schema_source(self) -> str:
-        """Whether the schema is declared or estimated, as in `accounting.PrivacySpent`."""
-        if not self._places:
-            return "declared"
-        return "estimated" if self._declared is None else "partly estimated"
-
-    @property
-    def reads_by_value(self) -> bool:  # type: ignore[override]
-        """Whether some columns are not declared, so their cells are read by value."""
-        return bool(self._places)
-
-    @property
-    def n_steps(self) -> int:  # type: ignore[override]
-        """Number of steps: two for an estimated schema, one for the mean, one for the sums."""
-        return 4 if self._places else 2
-
-    def _schema_release(self) -> SchemaRelease:
-        """Return the `SchemaRelease` of the undeclared columns."""
-        mu = math.sqrt(self.schema_fraction) / checked_scale(self, "noise_multiplier")
-        return SchemaRelease(len(self._places), mu, self.schema_delta)
-
-    def _columns(self, published: Sequence[Any]) -> tuple[Columns, list[Any]]:
-        """Return the columns of the published schema, and names of those without found values."""
-        ranges, values = published[:2]
-        release = self._schema_release()
-        kinds = kinds_of(ranges, release.sd_ranges)
-        estimates, gaps, not_found = estimated(release, ranges, values, kinds)
-        columns = estimated_columns(
-            self._form, self._places, estimates, gaps, self._declared, n_bins=int(self.n_bins)
-        )
-        names = list(columns_of(self._form))
-        return columns, [names[self._places[k]] for k in not_found]
-
-    def like(self, X: Rows) -> Rows:
-        """Convert undeclared columns of rows to floats or texts; see `Synthesizer.like`.
-
-        Before the schema is estimated, rows get the form of the rows in dry runs.
-        """
-        if not self._places:
-            return X
-        columns: Columns = getattr(self, "schema_", None) or self._guess  # type: ignore[assignment]
-        return columns.like(X)
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self._form.shape[1] if self._places else self.schema_.n_columns
+    def _set_columns(self, columns: Columns) -> None:
+        super()._set_columns(columns)
+        self._encoder = RowEncoder.of_columns(columns)
 
     @property
     def n_encoded(self) -> int:
@@ -1159,19 +1420,16 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         self._validate_params()
         price = centre_cost if n_steps == self.n_steps - 1 else sums_cost
         contribution = sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS)
-        cost_at = partial(price, self._multiplier_of_sums(), contribution)
-        if not self._places:
-            return ProvedEvent(cost_at, is_exact=True)
-        of_schema = partial(
-            schema_cost, self._schema_release(), schema_contribution(neighbors), n_steps
-        )
-        if n_steps in (1, 2):
-            return ProvedEvent(of_schema, is_exact=True)
-        return ProvedEvent(partial(_sum_of_costs, of_schema, cost_at), is_exact=True)
+        own = ProvedEvent(partial(price, self._multiplier_of_sums(), contribution), is_exact=True)
+        return self._with_schema(own, neighbors, n_steps)
+
+    @property
+    def _schema_mu(self) -> float:
+        return math.sqrt(self.schema_fraction) / checked_scale(self, "noise_multiplier")
 
     def _multiplier_of_sums(self) -> float:
         """Return the noise multiplier of the mean and the sums, without the schema."""
-        rest = 1 - self.schema_fraction if self._places else 1.0
+        rest = 1 - self.schema_fraction if self._estimated else 1.0
         return checked_scale(self, "noise_multiplier") / math.sqrt(rest)
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
@@ -1196,86 +1454,25 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """Describe the sums and their noise; see `Synthesizer.describe`."""
         records = "" if n_records is None else f", compared with {n_records} records"
         noise = f"noise of standard deviation {self._noise_sizes(n_classes)[1]:.3g} on each"
-        if self._places:
-            return (
-                f"numbers for each of {n_classes} classes, of {self._form.shape[1]} columns, "
-                f"with {noise}{records}. The schema of {len(self._places)} columns, which are not "
-                "declared, is estimated first, with noise of standard deviation "
-                f"{self._schema_release().sd_ranges:.3g} on each count"
-            )
-        return (
-            f"{self.n_encoded} numbers for each of {n_classes} classes, of "
-            f"{self.schema_.n_columns} columns, with {noise}{records}"
-        )
+        number = "numbers" if self._places else f"{self.n_encoded} numbers"
+        sums = f"{number} for each of {n_classes} classes, of {self.n_columns} columns, with "
+        return f"{sums}{noise}{records}"
 
     def _noise_sizes(self, n_classes: int) -> tuple[float, float, float]:
         """Return the noise standard deviations of the mean, the sums by class and the moment."""
         return noise_sizes(1 / self._multiplier_of_sums(), n_classes=n_classes)
 
-    def gather(
-        self,
-        X: Rows,
-        codes: np.ndarray,
-        *,
-        target: Target,
-        sample_weight: np.ndarray | None = None,
-        groups: ArrayLike | None = None,
-        published: Sequence[Any] = (),
-    ) -> Any:
-        """Compute the statistics of the next step; see `Synthesizer.gather`."""
-        if len(published) < self.n_steps - 2:
-            return self._gather_schema(X, sample_weight, groups, published)
-        sums = self
-        if self._places:
-            sums = copy(self)
-            sums.schema_, _ = self._columns(published)
-            sums._encoder = RowEncoder.of_columns(sums.schema_)
-        return super(ClassSumsSynthesizer, sums).gather(
-            X,
-            codes,
-            target=target,
-            sample_weight=sample_weight,
-            groups=groups,
-            published=published,
-        )
-
-    @property
-    def undeclared(self) -> list[Any]:
-        """Names of all columns, and positions of undeclared ones; empty if all are declared."""
-        names = list(columns_of(self._form)) if self._places else []
-        return [names, list(self._places)]
-
-    def _gather_schema(self, X: Rows, weight: Any, groups: Any, published: Sequence[Any]) -> Any:
-        """Return the counts of a step of the schema release."""
-        X = checked_table(X)
-        places = list(self._places)
-        # Booleans of an array become 0 and 1
-        columns = X.iloc[:, places] if hasattr(X, "iloc") else X[:, places].astype(float)
-        units = numbered(groups, len(X))
-        amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
-        amount = amount * (TICKS // whole)
-        release = self._schema_release()
-
-        def counted() -> Any:
-            if not published:
-                return release.gather_ranges(columns, amount, self.n_jobs)
-            kinds = kinds_of(published[0], release.sd_ranges)
-            return release.gather_values(columns, amount, units, kinds, self.n_jobs)
-
-        with suppress_output():
-            found, failed = attempt(counted)
-        if failed is not None:
-            raise ValueError(f"the columns of the private rows could not be counted: {failed}")
-        return found
-
     def _counted(
         self, records: Block, target: Target, published: Sequence[Any]
     ) -> GatheredTotal | GatheredSums:
-        """Return the total of the records or, after the mean is published, sums about the mean."""
+        """Return the total of the records or, after the mean is published, sums about the mean.
+
+        `published` has the parts after those of the schema.
+        """
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
         encode = partial(_on_sphere, self._encoder)
-        if len(published) == self.n_steps - 2:
+        if not published:
             return gather_total(X, part, n_jobs=self.n_jobs, encode=encode)
         centre = published[-1]
         return gather_sums(X, codes, part, centre, target=target, n_jobs=self.n_jobs, encode=encode)
@@ -1285,19 +1482,15 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     ) -> Any:
         """Return the noisy statistics of the next step: schema counts, mean or sums."""
         n_left = self.n_steps - len(published)
-        if n_left == 4:
-            return self._schema_release().publish_ranges(gathered, rng)
-        if n_left == 3:
-            return self._schema_release().publish_values(gathered, rng)
+        if n_left > self._n_own_steps:
+            return self._publish_schema(gathered, rng, published)
         if n_left == 2:  # the noise of the mean is the same for any number of classes
             return publish_centre(gathered, self._noise_sizes(2)[0], rng)
         return publish_sums(gathered, *self._noise_sizes(len(gathered.counts))[1:], rng)
 
     def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
         """Draw rows with the class frequencies, means and covariance of the discriminants."""
-        if self._places:
-            self.schema_, self.not_found_ = self._columns(published)
-            self._encoder = RowEncoder.of_columns(self.schema_)
+        self._learn_columns(published)
         released = ReleasedSums(self.schema_, self._encoder, *published[-2:])
         self.released_ = released
         about = released.discriminants.draw(int(self.n_rows), rng)
@@ -1305,27 +1498,6 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         psi = released.centre.mean + CONSTANT * about[:, :-1] / constant
         psi = psi / np.maximum(psi[:, -1:], CONSTANT / 2)
         return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
-
-
-#: Smallest delta of the thresholds of texts.
-_MIN_SCHEMA_DELTA = 1e-300
-
-#: Bounds of undeclared columns in dry runs; they do not depend on dtypes, which are private.
-_GUESS = (-1.0, 1.0)
-
-
-def _form_of(X: Rows) -> Rows:
-    """Return a table without rows and dtypes, with only the names of the columns."""
-    table = checked_table(X)
-    if isinstance(table, pd.DataFrame):
-        return pd.DataFrame(columns=table.columns.copy(), dtype=object)
-    return np.empty((0, table.shape[1]))
-
-
-def _sum_of_costs(
-    first: Callable[..., Cost], second: Callable[..., Cost], orders: ArrayLike = DEFAULT_ORDERS
-) -> Cost:
-    return first(orders).plus(second(orders))
 
 
 def _on_sphere(encoder: RowEncoder, X: Rows) -> np.ndarray:
