@@ -244,6 +244,8 @@ def _unless_rare(reason: str, parameters: MethodParameters, counts: PublicCounts
     is_of_numbers = issubclass(parameters.target_type, NumberTarget)
     if is_of_numbers or counts.n_classes != 2:
         return MethodChoice("neighbors", reason, is_fixed=is_of_numbers)
+    if parameters.has_extra_releases:  # their fractions are those of all of epsilon
+        return MethodChoice("neighbors", reason, is_fixed=False)
     if counts.rarest_share is None:
         return MethodChoice("neighbors", reason, is_fixed=False, depends_on_share=True)
     share = f"the rarer class has about {counts.rarest_share:.1%} of the records"
