@@ -188,7 +188,8 @@ def test_default_student_follows_the_teachers():
 def test_records_vote_unless_a_parameter_selects_teachers():
     few = {"X": X_PRIVATE[:300], "y": Y_PRIVATE[:300], "X_public": X_PUBLIC[:100]}
     bare = PATEClassifier(epsilon=4.0, classes=[0, 1], random_state=0).fit(**few)
-    assert bare.privacy_spent_.n_teachers is None and bare.privacy_spent_.delta == 0
+    # Class sums, which have a delta, could follow from the class counts
+    assert bare.privacy_spent_.n_teachers is None and bare.privacy_spent_.delta == 1e-5
     assert isinstance(bare.student_[-1], LandmarkClassifier)
     for params in (
         {"n_teachers": 20},
@@ -503,7 +504,7 @@ PRIVATE, PUBLIC, TEST = slice(8000), slice(8000, 9000), slice(9000, None)
 VOTERS = {
     "cells": {"method": ReverseNeighbors(), "X_public": ROWS[PUBLIC]},
     "columns": {"method": ClassSums(), "X_public": ROWS[PUBLIC]},
-    "sums and cells": {"schema": (-5.0, 6.0), "X_public": None},
+    "sums and cells": {"method": "neighbors", "schema": (-5.0, 6.0), "X_public": None},
     "teachers": {
         **{"base_estimator": LogisticRegression(), "n_teachers": 20, "aggregator": GNMax(1.0)},
         **{"epsilon": None, "n_queries": 1000, "student": LogisticRegression()},

@@ -107,6 +107,7 @@ MADE = {
     "default_of_sums_and_cells": lambda: without_public_rows(*declared(), COLUMNS, share=0.5),
     "default_of_class_sums": lambda: fitted(*images(), method=ClassSums()),
     "default_of_table": lambda: fitted(*table()),
+    "cells_of_table": lambda: fitted(*table(), method=ReverseNeighbors()),
     "default_of_images": lambda: fitted(*images()),
     "default_of_teachers": lambda: fitted(*table(), n_teachers=8),
     "linear": lambda: by_teachers(make_pipeline(StandardScaler(), LogisticRegression())),
@@ -236,7 +237,7 @@ def test_privacy_page_lists_the_types_of_skops():
     assert all(f"`{name}`" in page for name in TRUSTED)
 
 
-@pytest.mark.parametrize("name", ["default_of_table", "linear"])
+@pytest.mark.parametrize("name", ["cells_of_table", "linear"])
 def test_skops_keeps_the_classifier(name, tmp_path):
     skops_io = pytest.importorskip("skops.io", reason="needs skops")
     clf, X = made(name)

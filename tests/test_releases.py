@@ -182,6 +182,7 @@ def test_release_is_recorded_in_a_ledger(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the public rows differ")  # these are noisy synthetic rows
 def test_release_and_synthetic_rows_are_one_ledger_entry(ledger):
     schema = [(-4, 4), (-4, 4)]
     clf = model(Counts(), random_state=None, ledger=ledger, schema=schema)

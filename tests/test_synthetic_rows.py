@@ -51,7 +51,7 @@ def drawing():
 @pytest.mark.parametrize("epsilon", [1.0, 0.3])
 def test_synthetic_rows_of_another_fit_cost_nothing(drawing, epsilon):
     rows = pickle.loads(pickle.dumps(drawing)).X_synthetic_
-    clf = pate(epsilon=epsilon).fit(UNRELATED_X, UNRELATED_Y, X_public=rows)
+    clf = pate(epsilon=epsilon, method="neighbors").fit(UNRELATED_X, UNRELATED_Y, X_public=rows)
     spents = [clf.privacy_spent_]
     for given in (drawing.X_synthetic_, rows[::-1], rows[:150]):
         spents.append(clf.plan(UNRELATED_X, UNRELATED_Y, X_public=given).spent)
@@ -133,7 +133,7 @@ def test_ledger_adds_the_rows_of_an_interrupted_fit(of_pure_fits, monkeypatch):
     of_rows = caught.value.privacy_spent
     assert of_rows.covers == "rows" and 0.38 < of_rows.epsilon <= 0.4
     assert "published as X_synthetic_. With warm_start=True" in caught.value.__notes__[0]
-    clf.set_params(synthesizer=None).fit(X, Y, X_public=clf.X_synthetic_)
+    clf.set_params(synthesizer=None, method="neighbors").fit(X, Y, X_public=clf.X_synthetic_)
     spent = clf.privacy_spent_
     assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 0, ())
     assert of_pure_fits.history()["epsilon"].tolist() == pytest.approx([0.4, 1.0])

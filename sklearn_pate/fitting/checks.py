@@ -360,6 +360,4 @@ def _checked_weight(n_records: int, sample_weight: ArrayLike | None) -> np.ndarr
             f"sample_weight must be {n_records} finite numbers, one per record of X; got "
             f"{kind_of(given.dtype)} of shape {given.shape}{', not all finite' * fits}"
         )
-    if n_records and not given.any():
-        raise ValueError("sample_weight is zero for every record; at least one must be above zero")
     return given.astype(float)
