@@ -10,6 +10,7 @@ RESULTS = DOCS / "results"
 #: Tables that a script made which is no longer kept: how their files begin, and the page's title.
 TITLES = {
     "neighbors": "Records that vote: how many, and what was tried",
+    "networks": "Networks on a GPU",
     "rules": "How the defaults were set, and where they lose",
     "aggregators": "Aggregators at equal accuracy",
     "audit": "Audits",

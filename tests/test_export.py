@@ -31,6 +31,7 @@ from sklearn.utils import all_estimators
 from sklearn_pate import PATEClassifier, PrivacySpent
 from sklearn_pate.accounting import PrivacyForecast
 from sklearn_pate.fitting.export import handed_over
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.methods.sums import ClassSums
 from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
 from sklearn_pate.readouts import SumsClassifier
