@@ -10,6 +10,7 @@ import traceback
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import collect_votes, note_calls
 from faulty import Marked, RaisesIt
@@ -21,6 +22,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.schema_release import SchemaRelease
+from sklearn_pate.schema_release.counts import N_LEAVES, TICKS, Kind
 from sklearn_pate.teachers import Sites
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_workers")]
@@ -138,6 +141,25 @@ def test_dask_fit_equals_that_of_one_process(client):
         expected = model(tree, n_jobs=1).fit(X, Y, X_PUBLIC)
     assert_same(fitted, expected)
     assert np.array_equal(fitted.student_.theta_, expected.student_.theta_)
+
+
+def test_dask_counts_of_a_schema_equal_those_of_one_process(client):
+    rng = np.random.default_rng(0)
+    n = 100_000
+    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.choice(["x", "y"], n)})
+    leaves = np.linspace(-5, 5, N_LEAVES + 1)
+    kinds, amount = [Kind(False, leaves), Kind(True)], rng.integers(0, TICKS, n)
+    release = SchemaRelease(2, 1.0, 1e-8)
+
+    def counts():
+        ranges = release.gather_ranges(X, amount)
+        trees, texts = release.gather_values(X, amount, None, kinds)
+        return ranges.tolist(), trees[0].tolist(), texts
+
+    with parallel_config(backend="loky", n_jobs=1):
+        expected = counts()
+    assert counts() == expected
+    assert released(client)
 
 
 def test_dask_workers_get_their_records_and_keep_nothing(client, monkeypatch):
