@@ -458,8 +458,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, the student's values. For more, one column per element of `classes_`,
-            with -inf for a class that was never released. Values of another shape, such as
-            one-versus-one values, are returned unchanged.
+            with -inf for a class that was never released. Values with another number of columns,
+            such as one-versus-one values of four or more released classes, are returned unchanged.
         """
         values = np.asarray(self._ask("student_", "decision_function", X))
         if len(self.classes_) > 2 and values.ndim == 1:

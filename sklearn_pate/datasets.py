@@ -386,7 +386,7 @@ def _read_idx(path: Path, n_dims: int) -> np.ndarray:
             raw = gzip.decompress(raw)
         start = 4 + 4 * n_dims
         if len(raw) < start or raw[:4] != bytes([0, 0, 8, n_dims]):
-            raise ValueError(f"it does not start like an IDX file of {n_dims}-dimensional bytes")
+            raise ValueError(f"its header is not that of an IDX file of bytes with {n_dims} axes")
         shape = np.frombuffer(raw, ">u4", n_dims, offset=4).tolist()
         if len(raw) - start != math.prod(shape):
             raise ValueError(

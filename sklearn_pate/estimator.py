@@ -325,12 +325,12 @@ class PATEEstimator(CheckedEstimator):
         Parameters
         ----------
         votes : Votes or array-like of shape (n_public, n_classes)
-            Result of `poll`, or counts of any teachers' votes on each row of `X_public`. Counts are
-            whole numbers, and each row sums to the number of teachers. With counts,
-            `privacy_spent_` protects the votes of one teacher, and `classes` defaults to
-            0..n_classes-1. The number of teachers, the partition and the unit are taken from the
-            votes, not from the parameters. Where records vote, cells and transformer are also
-            taken from the votes. A method with another `relation`, `n_neighbors` or
+            Result of `poll` or, with `PATEClassifier` only, counts of any teachers' votes on each
+            row of `X_public`. Counts are whole numbers, and each row sums to the number of
+            teachers. With counts, `privacy_spent_` protects the votes of one teacher, and `classes`
+            defaults to 0..n_classes-1. The number of teachers, the partition and the unit are taken
+            from the votes, not from the parameters. Where records vote, cells and transformer are
+            also taken from the votes. A method with another `relation`, `n_neighbors` or
             `extra_columns` raises an error, and so does ``unit="group"`` if the votes protect
             another unit.
         X_public : array-like or PublicData with n_public rows, default=None
@@ -347,7 +347,8 @@ class PATEEstimator(CheckedEstimator):
         BadPlanError, BudgetExceededError, PrivacyTestError, StudentError
             As in `fit`.
         ValueError
-            If the votes do not match `X_public`, `classes`, `method`, `unit` or the aggregator.
+            If the votes do not match `X_public`, `classes`, `method`, `unit` or the aggregator, or
+            if the parameter `releases` is set.
         """
         fit_number = next_fit_number()
         with keeping(self, self.ledger) as account:

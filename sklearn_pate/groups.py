@@ -62,7 +62,7 @@ def group_report(
     n_bins : int, default=4
         Numbers with more than ten distinct values are divided at this many quantiles.
     confidence : float, default=0.95
-        Confidence level of the intervals, between 0 and 1.
+        Confidence level of the intervals, strictly between 0 and 1.
 
     Returns
     -------
@@ -111,7 +111,9 @@ def group_report(
     """
     check_is_fitted(estimator)
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be a number between 0 and 1; got {confidence!r}")
+        raise ValueError(
+            f"confidence must be a number strictly between 0 and 1; got {confidence!r}"
+        )
     if n_bins < 1:
         raise ValueError(f"n_bins must be 1 or more; got {n_bins!r}")
     labels: np.ndarray = np.asarray(column_or_1d(y))

@@ -331,8 +331,9 @@ def assign_teachers(
         pairs = set(zip(groups.tolist(), teacher_indices.tolist(), strict=True))  # type: ignore[union-attr]
         if len(pairs) > len(set(groups.tolist())):  # type: ignore[union-attr]
             raise ValueError(
-                'unit="group" requires all records of a group at one teacher, but this partition '
-                'splits groups; use partition="random" or "hash", which assign whole groups'
+                'unit="group" requires that all records of a group have the same teacher, but this '
+                'partition splits groups; use partition="random" or "hash", which assign whole '
+                "groups"
             )
     return Assignment(teacher_indices, n_teachers, unit, partition.relation, names)
 

@@ -136,7 +136,7 @@ def warn_if_private(X_public: Any, X: Rows, name: str = "X_public") -> tuple[str
     X_public = public_rows(X_public)
     if X_public is not X and not _share_memory(X_public, X):
         return ()
-    found = "is X" if X_public is X else "shares memory with X, as a slice of it does"
+    found = "is X" if X_public is X else "shares memory with X (is it a slice of X?)"
     warn(
         f"{name} {found}: the fit would publish results of private rows, which the privacy "
         "guarantee does not cover; pass rows that are public",

@@ -196,7 +196,10 @@ def _by_rejection(attempt: Callable[[int], np.ndarray], shape: Any) -> np.ndarra
 
 
 def _discrete_gaussian(rng: np.random.Generator, sigma: Fraction, n: int) -> np.ndarray:
-    """Make `n` attempts by Algorithm 3: discrete Laplace draws, which are accepted at random."""
+    """Return the accepted draws of `n` attempts by Algorithm 3 of Canonne et al. (2020).
+
+    An attempt draws discrete Laplace noise, and accepts it at random.
+    """
     t = math.floor(sigma) + 1
     y = _discrete_laplace(rng, Fraction(1, t), n)
     numerator, denominator = (part**2 for part in sigma.as_integer_ratio())
@@ -206,7 +209,10 @@ def _discrete_gaussian(rng: np.random.Generator, sigma: Fraction, n: int) -> np.
 
 
 def _discrete_laplace(rng: np.random.Generator, gamma: Fraction, n: int) -> np.ndarray:
-    """Make `n` attempts by Algorithm 2: a geometric draw in two parts, and a random sign."""
+    """Return the accepted draws of `n` attempts by Algorithm 2 of Canonne et al. (2020).
+
+    An attempt draws a geometric number in two parts, and a random sign.
+    """
     s, t = gamma.as_integer_ratio()
     u = _integers(rng, t, n)
     u = u[_bernoulli_exp(rng, u, t)]

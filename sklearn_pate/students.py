@@ -58,7 +58,9 @@ _LEAST_RATE = 0.01
 _SURE = 0.5
 
 #: Remedy for a student that does not accept the public rows.
-_INSIDE = "Put preprocessing (an encoder, an imputer) into the student, as a Pipeline."
+_INSIDE = (
+    "If rows need preprocessing (an encoder, an imputer), put it into the student, as a Pipeline"
+)
 
 #: Maximal number of rows, and of columns of sparse rows, in the dry run with weights.
 _N_WEIGHTED = 200
@@ -221,9 +223,10 @@ def fit_student(
             return copied_generators(student)
     except Exception as error:
         if not released.target.are_of_one_class(labels):
+            cause = f"{type(error).__name__}: {error}".removesuffix(".") + remedy_of(error)
             problem = (
-                f"the student could not be trained on {labelled.size} released labels. {_INSIDE} "
-                f"{type(error).__name__}: {error}{remedy_of(error)}"
+                f"the student could not be trained on {labelled.size} released labels. {cause}. "
+                f"{_INSIDE}"
             )
             raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
@@ -336,9 +339,10 @@ def dry_run_student(
             if soft:
                 _check_soft(student, X_public)
         except Exception as error:
+            cause = f"{type(error).__name__}: {error}".removesuffix(".") + remedy_of(error)
             raise ValueError(
-                f"the student failed when tried on public rows with made-up labels. {_INSIDE} "
-                f"{type(error).__name__}: {error}{remedy_of(error)}"
+                f"the student failed when tried on public rows with made-up labels. {cause}. "
+                f"{_INSIDE}"
             ) from error
 
 
@@ -455,13 +459,15 @@ def accepts_weights(student: Estimator) -> bool:
 def heeds_weights(student: Estimator, X_public: Rows) -> bool:
     """Return whether a student uses `sample_weight`, by a dry run.
 
-    A wrapper may accept `sample_weight` and not pass it on, because its classifier does not accept
-    weights. Then each row counts equally in every class. The dry run fits one copy of the student
-    on made-up labels of public rows, and another copy on each row in both classes, with weights 0.9
-    and 0.1. The student uses the weights if the accuracy of the second copy exceeds chance by at
-    least half as much as the accuracy of the first. Both copies have the same seed. A student that
-    ignores the weights predicts by chance, even if it draws its own random numbers. There is no
-    dry run for classifiers of this library.
+    For soft labels, a student is fitted on each row once per class, with the probability of the
+    class as its weight. A wrapper may accept `sample_weight` and not pass it on, because its
+    classifier does not accept weights. Then each row counts equally in every class.
+
+    The dry run fits one copy of the student on made-up labels of public rows, and another copy on
+    each row in both classes, with weights 0.9 and 0.1. The student uses the weights if the accuracy
+    of the second copy exceeds chance by at least half as much as the accuracy of the first. Both
+    copies have the same seed. A student that ignores the weights predicts by chance, even if it
+    draws its own random numbers. There is no dry run for classifiers of this library.
 
     Parameters
     ----------

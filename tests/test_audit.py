@@ -588,7 +588,7 @@ class NeverFitted(KNeighborsClassifier):
             PATEClassifier(NeverFitted(), classes=[0, 1]),
             BITS,
             {"attack": "class_proba"},
-            "these teachers release labels",
+            "the estimator releases labels",
         ),
         "numbers": (PATERegressor(bounds=(0, 1)), BITS, {}, "PATERegressor predicts numbers"),
         "two axes": (PATEClassifier(classes=[0, 1]), IDS, {}, "y must be a 1-D array"),

@@ -334,7 +334,7 @@ IMAGES_GZ, LABELS_GZ = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz
     "name, content, reason",
     (IMAGES_GZ, gzip.compress(idx(IMAGES[:3]), mtime=0)[:-20], "end-of-stream"),
     (IMAGES_GZ, idx(IMAGES[:3]), "Not a gzipped file"),
-    (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "does not start like an IDX file of 1-dim"),
+    (LABELS_GZ, gzip.compress(idx(IMAGES[:3])), "not that of an IDX file of bytes with 1 axes"),
     (IMAGES_GZ, gzip.compress(idx(IMAGES[:3])[:-1]), "it contains 2351 values"),
     (LABELS_GZ, gzip.compress(idx(DIGITS[:2])), "shape (3, 28, 28), and 2 labels"),
     (LABELS_GZ, gzip.compress(idx(DIGITS[:3] + 1)), "labels up to 10"),

@@ -178,7 +178,9 @@ class Counts(Near):
 
 @cases("number", "12", 0, 1.5, None, SECRET)
 def test_n_teachers_set_by_prepare_is_checked(number, capfd):
-    with pytest.raises(ValueError, match="Counts must set n_teachers_, .* from 1; got") as error:
+    with pytest.raises(
+        ValueError, match="Counts must set n_teachers_, .* at least 1; got"
+    ) as error:
         fit(model(Counts(number=number)))
     assert SECRET not in str(error.value) and capfd.readouterr() == ("", "")
 

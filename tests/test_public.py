@@ -407,7 +407,7 @@ SLICES = {
 @pytest.mark.parametrize("which", SLICES)
 def test_slices_of_private_rows_are_warned_of(which, make):
     X = make(data()[0])
-    warning = "X_public shares memory with X, as a slice of it does"
+    warning = "X_public shares memory with X (is it a slice of X?)"
     assert warnings_of_public_rows(X, SLICES[which](X)) == [warning]
 
 

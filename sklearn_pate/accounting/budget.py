@@ -224,9 +224,10 @@ def _planned_test(
         test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, epsilon=epsilon, delta=delta)
     if test is None:
         raise BudgetExceededError(
-            f"epsilon={cap.epsilon:g} is too small for accounting='ptr': the test of {n_queries} "
-            f"queries of {aggregator} would fail even if all teachers agreed. Raise epsilon, use "
-            f"fewer queries or more noise; the data-independent cost of these is {needed:.4g}"
+            f"epsilon={cap.epsilon:g} is too small for accounting='ptr': earlier releases leave no "
+            f"epsilon for a test of {n_queries} queries of {aggregator}, or the test would fail "
+            "even if all teachers agreed. Raise epsilon, use fewer queries or more noise; without "
+            f"a test, the queries and all earlier releases cost {needed:.4g}"
         )
     return test
 
@@ -359,13 +360,13 @@ def _check_for_test(aggregators: list[Any], is_number_given: bool, cap: _Cap) ->
     needed = {
         "epsilon": cap.epsilon is not None,
         "n_queries": is_number_given,
-        f"the noise of {aggregators[0]}": aggregators[0].with_scale(1.0) is None,
+        f"the noise scale of {aggregators[0]}": aggregators[0].with_scale(1.0) is None,
     }
     missing = [name for name, is_set in needed.items() if not is_set]
     if missing:
         raise ValueError(
-            "accounting='ptr' requires a cap, a fixed number of queries and fixed noise; "
-            f"set {missing[0]} to a number"
+            "accounting='ptr' requires epsilon, n_queries and the noise scale of the aggregator to "
+            f"be set; {missing[0]} is None"
         )
 
 
@@ -597,7 +598,8 @@ def calibrated(
             f"{name} is calibrated to epsilon, or to a fraction of it, but epsilon is None; set "
             "epsilon, or set the noise (of a synthesizer: noise=LaplaceMechanism(scale))"
         )
-    epsilon = float(fraction) * float(epsilon)  # NumPy's short floats would round
+    whole = float(epsilon)  # NumPy's short floats would round
+    epsilon = float(fraction) * whole
     rest = before(DEFAULT_ORDERS)
     at_one = event_of(part.with_scale(1.0))
     is_pure = at_one.is_pure and rest.pure < math.inf
@@ -627,9 +629,10 @@ def calibrated(
         is_possible = scale < math.inf
     if is_possible:
         return part.with_scale(scale)
+    part_of = "" if fraction == 1 else f", the fraction {fraction:g} of epsilon={whole:g}"
     raise BudgetExceededError(
-        f"{name} cannot be calibrated to epsilon={epsilon:g} (of the fit, or a fraction of it): "
-        "no valid noise has this cost. Choose an epsilon closer to 1"
+        f"{name} cannot be calibrated to epsilon={epsilon:g}{part_of}: no valid noise has this "
+        "cost. Choose an epsilon closer to 1"
     )
 
 

@@ -50,14 +50,15 @@ class Curator(Private):
     """The private view of a fit, for the holder of the data only. Do not publish it.
 
     All attributes depend on private data, and no mechanism released them. A curator cannot be
-    pickled or copied, and its repr shows nothing.
+    pickled or copied, and its repr shows no data.
 
     Attributes
     ----------
-    votes : ndarray of shape (n_queries, n_classes), int
-        Vote counts of the queries, in the order of `query_indices_`.
-    teacher_indices : ndarray of shape (n_samples,), int
-        The teacher of each private record.
+    votes : ndarray of shape (n_queries, n_classes)
+        Vote counts of the queries, in the order of `query_indices_`. With soft labels, sums of the
+        teachers' probabilities.
+    teacher_indices : ndarray of shape (n_samples,), int, or None
+        The teacher of each private record; None with `Sites`.
     teachers : list or None
         Fitted teachers if ``keep_teachers=True``; an entry is None if its block needed no fit.
     test : ProposeTestRelease or None

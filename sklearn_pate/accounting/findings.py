@@ -79,7 +79,7 @@ class LabelLimit(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MoreLabels:
-    """Numbers of the remedy for too few labels.
+    """Public facts that determine the remedy for too few labels.
 
     Attributes
     ----------

@@ -490,6 +490,8 @@ class InteractiveGNMax(_CheckedGNMax):
         sums_to_1 = proba.shape == votes.shape and np.allclose(proba.sum(axis=1), 1)
         if not sums_to_1 or (proba < 0).any():
             got = "None" if student_proba is None else f"shape {proba.shape}"
+            if proba.shape == votes.shape:
+                got = "this shape, but rows with other sums or negative numbers"
             raise ValueError(
                 f"student_proba must be the student's probabilities, of shape {votes.shape}, with "
                 f"rows that sum to 1; got {got}"

@@ -522,7 +522,7 @@ class SoftVote(SoftAggregator):
         return clone(self).set_params(sigma=scale) if self.sigma is None else None
 
     def bounds(self) -> PrivacyBounds:
-        """Return the bounds of Gaussian noise on sums that change by sqrt(2) in L2 norm."""
+        """Return the bounds of Gaussian noise on sums that change by at most sqrt(2) in L2 norm."""
         sigma = checked_scale(self, "sigma")
         if self.noise == "continuous":
             return PrivacyBounds(gdp_mu=math.sqrt(2) / sigma)

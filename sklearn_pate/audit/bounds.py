@@ -327,7 +327,7 @@ class AuditedMechanism:
         return np.clip(np.hstack([refused, proba[:, :n_classes]]), 0, 1)
 
     def _student_of(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the student's probabilities for each row, as a tuple of at most one argument."""
+        """Return a tuple with the student's probabilities for each row; empty without a student."""
         return () if self.student_proba is None else (np.tile(self.student_proba, (len(rows), 1)),)
 
 

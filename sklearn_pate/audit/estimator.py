@@ -242,15 +242,17 @@ def _check_audited(estimator: Estimator, attack: str | Callable[..., Any]) -> No
     target_type = getattr(estimator, "target_type", ClassTarget)
     if not callable(attack) and not target_type.has_accuracy:
         raise ValueError(
-            f"attack={attack!r} guesses labels of classes, but {type(estimator).__name__} predicts "
-            f"{target_type.noun}s: set attack to a function of the fitted estimator"
+            f"attack={attack!r} requires an estimator that predicts labels, but "
+            f"{type(estimator).__name__} predicts {target_type.noun}s: set attack to a function "
+            "that takes the fitted estimator and returns a number for each canary"
         )
     if attack == "class_proba" and isinstance(estimator, PATEEstimator):
         method = make_method(estimator)
         if not method.release.releases_proba and temperature_of(estimator, method) is None:
             raise ValueError(
-                'attack="class_proba" requires class probabilities, but these teachers release '
-                'labels: use attack="labels", aggregator=SoftVote(), or method="neighbors"'
+                'attack="class_proba" requires released class probabilities, but the estimator '
+                'releases labels: use attack="labels", aggregator=SoftVote(), or '
+                'method="neighbors"'
             )
 
 
@@ -345,7 +347,7 @@ def _which_label(labels: np.ndarray, canaries: Canaries) -> np.ndarray:
 
 
 def _which_rate(fitted: Estimator, class_proba: np.ndarray, canaries: Canaries) -> np.ndarray:
-    """Return the probability of the first label minus the probability of the second label."""
+    """Return, for each canary, the probability of its first label minus that of its second."""
     is_label = np.asarray(fitted.classes_) == np.asarray(canaries.labels)[:, :, None]
     first, second = np.where(is_label, class_proba[:, None], 0).sum(axis=2).T
     return first - second

@@ -487,7 +487,11 @@ def _leading(sizes: Any, classes: Any, margin: Any) -> Any:
 
 
 def starting_histograms(*, n_teachers: int, n_classes: int) -> np.ndarray:
-    """Return ties of the top classes, and margins of many sizes over one or over all others."""
+    """Return vote counts from which a search starts, of shape (n_histograms, n_classes).
+
+    They are ties of the first classes, for each number of classes, and votes in which the first
+    class leads by one of several margins over a single class or over all others.
+    """
     sizes = n_teachers, n_classes
     classes = np.arange(n_classes)
     starts = [_leading(sizes, classes[:n_tied], 0) for n_tied in range(1, n_classes + 1)]

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 def encoder_of_bins(
     schema: Columns,
 ) -> tuple[ColumnTransformer, Callable[[list[np.ndarray]], np.ndarray]]:
-    """Return a fitted transformer that encodes the bins of `Columns.bins` one-hot.
+    """Return a transformer that encodes the bins of a table's columns, and a weight converter.
+
+    Bins are encoded one-hot. A missing number has ones in two outputs, its column's last bin and an
+    indicator of missing numbers, and `combine` computes the weights accordingly.
 
     Parameters
     ----------
@@ -29,7 +32,8 @@ def encoder_of_bins(
 
     Returns
     -------
-    ColumnTransformer
+    encoder : ColumnTransformer
+        The fitted transformer.
     combine : callable
         Converts weights of bins to weights of output columns. Its argument is a list with one
         array, (n_bins, n_numbers), for each column of the schema. It returns an array of shape

@@ -123,7 +123,10 @@ class Columns(NamedTuple):
         return rows
 
     def within(self, X: Rows) -> Rows:
-        """Return a table of the same form, with numbers clipped to the declared bounds."""
+        """Return rows as from `like`, with numbers clipped to the bounds of their columns.
+
+        A column of integers may become floats if a bound is not a whole number.
+        """
         X = self.like(X)
         values = [column.within(series) for column, series in self._with_values(X)]
         if not isinstance(X, pd.DataFrame):

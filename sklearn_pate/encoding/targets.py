@@ -28,7 +28,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from .._numbers import first_names, shown
+from .._numbers import first_names, is_whole, shown
 from ..rdp.checks import as_array
 from ..rdp.discrete import TICKS
 from ..runtime.isolation import PublicError, attempt, kind_of, suppress_output
@@ -379,7 +379,7 @@ class Target(ABC):
 
     @abstractmethod
     def check_public_labels(self, name: str, labels: ArrayLike) -> None:
-        """Raise an error if public labels are not values of this target.
+        """Raise an error for public labels that are not classes; accept all public numbers.
 
         Parameters
         ----------
@@ -690,22 +690,30 @@ class NumberTarget(Target):
         Raises
         ------
         ValueError
-            If the bounds are not two finite numbers in ascending order, or if `n_levels` is below
-            2.
+            If the bounds are not two finite numbers in ascending order with a finite difference,
+            if they are too close for the levels, or if `n_levels` is not an integer of at least 2.
         """
         if bounds is None:
             raise ValueError(
                 "bounds is missing: give bounds=(low, high), to which numbers in y are clipped. "
                 "Bounds are published, so take them from public knowledge, not from y"
             )
-        if n_levels < 2:
-            raise ValueError(f"n_levels must be 2 or more; got {n_levels!r}")
+        if not is_whole(n_levels) or n_levels < 2:
+            raise ValueError(f"n_levels must be an integer of at least 2; got {shown(n_levels)}")
+        are_in_order = False
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             low, high = map(float, bounds)
+            are_in_order = 0 < high - low < np.inf
             with np.errstate(over="ignore", invalid="ignore"):
                 return cls(np.linspace(low, high, n_levels))
+        if are_in_order:
+            raise ValueError(
+                f"bounds must be farther apart: there are too few floats between them for "
+                f"{shown(n_levels)} evenly spaced levels; got {shown(bounds)}"
+            )
         raise ValueError(
-            f"bounds must be two finite numbers (low, high), in order; got {shown(bounds)}"
+            "bounds must be finite numbers (low, high) with low < high and a finite difference; "
+            f"got {shown(bounds)}"
         )
 
     @staticmethod

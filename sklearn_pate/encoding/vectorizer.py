@@ -213,7 +213,10 @@ def _holds_objects(X: Rows) -> bool:
 
 
 def with_floats(X: Rows) -> Rows:
-    """Convert an array of objects to floats, NaN for other values; return other rows unchanged."""
+    """Convert an array of objects or text to floats; return all other rows unchanged.
+
+    Values that cannot be converted become NaN.
+    """
     if not _holds_objects(X):
         return X
     columns = np.reshape(X, (len(X), -1)).astype(object)
@@ -301,7 +304,10 @@ def _imputer(strategy: str, **params: Any) -> SimpleImputer:
 
 
 def _ranks(n_public: int) -> Pipeline:
-    """Return a transformer of columns of numbers, (n_rows, n_columns), to ranks in two columns."""
+    """Return a transformer of numbers to ranks, with two columns for each column of numbers.
+
+    A column with missing public numbers gets two more, for the indicator of missing numbers.
+    """
     return make_pipeline(
         _imputer("median", add_indicator=True),
         QuantileTransformer(n_quantiles=min(200, n_public)),

@@ -78,14 +78,20 @@ def _decoded(target: Target, student: Estimator, estimator: Estimator, X: Rows) 
             f"{name} may predict class codes instead of labels. Give public rows, on which its "
             "predictions can be compared: export(X_public)"
         )
-    raise ValueError(f"{name} does not predict the same outside of PATEClassifier")
+    raise ValueError(
+        f"{name} cannot be exported, because its predictions for the given rows differ outside of "
+        "PATEClassifier; use another student"
+    )
 
 
 @_decoded.register
 def _(target: NumberTarget, student: Any, estimator: Any, X: Any) -> Any:
     """Return the student, which predicts numbers."""
     if X is not None and not np.allclose(student.predict(X), estimator.predict(X)):
-        raise ValueError("the student does not predict the same outside of PATERegressor")
+        raise ValueError(
+            f"{type(last_step(student)).__name__} cannot be exported, because its predictions for "
+            "the given rows differ outside of PATERegressor; use another student"
+        )
     return student
 
 

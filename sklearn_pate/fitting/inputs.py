@@ -84,7 +84,7 @@ class Inputs:
 
     Attributes
     ----------
-    estimator : PATEClassifier
+    estimator : PATEClassifier or PATERegressor
         Estimator with the parameters of the fit.
     X_public : array-like with n_public rows
         All public rows. Before synthetic rows are drawn, made-up rows replace them.
@@ -97,7 +97,8 @@ class Inputs:
     seeds : dict
         Source of randomness of each use, from `seed_streams`.
     method : Method
-        The prepared method or, in `fit_votes`, the method that returned the votes.
+        The prepared method. In `fit_votes`, the method that returned the votes or, if teachers
+        voted, an unprepared method with the parameters of the estimator.
     cap : (float or None, float)
         Limits of the epsilon and delta of all releases together.
     choice : MethodChoice
@@ -119,9 +120,10 @@ class Inputs:
     fit_number : int
         Number of the fit in this process, for `privacy_spent_`; 1 in a plan.
     prefix : Prefix or None
-        Published steps of an interrupted fit that this fit continues.
+        Published steps of an interrupted fit that this fit continues; None for a new fit.
     search : TargetSearch or None
-        The release that finds the target; None if it is declared. `cap` is the rest that it leaves.
+        The first release of the fit, which finds the target or counts the records of declared
+        classes; None if the fit makes no such release. `cap` is what this release leaves.
     """
 
     estimator: Any
@@ -169,9 +171,9 @@ class Inputs:
 
     @property
     def known_search(self) -> TargetSearch:
-        """The `search`; raises a ValueError if the target is declared."""
+        """The `search`; raises a ValueError if the fit makes no such release."""
         if self.search is None:
-            raise ValueError("the target of this fit is declared")
+            raise ValueError("this fit makes no release of its target or of class counts")
         return self.search
 
     @property
@@ -212,9 +214,10 @@ class Inputs:
         return temperature_of(self.estimator, self.method)
 
     def recorded_cost(self, plan: Plan) -> Cost:
-        """Return the cost of a plan to record in the ledger.
+        """Return the cost of a plan to record in the ledger, with the release of `search`, if any.
 
-        It omits the cost of synthetic rows if `poll` has recorded their cost in this ledger.
+        Without this release, the cost of synthetic rows that `poll` has already recorded in the
+        ledger is omitted.
         """
         ledger = self.estimator.ledger
         if self.search is not None:

@@ -339,8 +339,9 @@ def prepared(
             "relation makes this number private"
         )
     if not isinstance(n_teachers, Integral) or n_teachers < 1:
+        got = "a smaller number" if isinstance(n_teachers, Integral) else kind
         raise ValueError(
-            f"prepare of {name} must set n_teachers_, the number of votes on each row, a whole "
-            f"number from 1; got {kind}"
+            f"prepare of {name} must set n_teachers_, the number of votes on each row, to a whole "
+            f"number of at least 1; got {got}"
         )
     return neighbors, int(n_teachers)  # short integers overflow

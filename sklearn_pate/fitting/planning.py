@@ -55,10 +55,16 @@ def make_plan(inputs: Inputs) -> Plan:
     if ledger is not None:
         if spent_of(plan).generator == "seed":
             seed = inputs.estimator.random_state
-            what = "rows that were drawn" if seed is None else "fits"
+            what = "fits"
+            remedy = f"use random_state=None; got random_state={seed!r}"
+            if seed is None:
+                what = "rows that were drawn"
+                remedy = "call poll again with random_state=None"
+                if inputs.prefix is not None:
+                    remedy = "set warm_start=False, to draw new rows"
             raise ValueError(
-                f"ledger refuses {what} with a random_state, as two fits with one seed share their "
-                f"noise: use random_state=None; got random_state={seed!r} in this fit"
+                f"ledger refuses {what} with a random_state, because two fits with one seed share "
+                f"their noise: {remedy}"
             )
         inputs.check_ledger(plan)
     dry_run(inputs, plan)

@@ -95,11 +95,20 @@ def steps(run: Run) -> Iterator[Step]:
 
 
 def poll(inputs: Inputs, account: Account) -> Votes:
-    """Gather the votes on all rows, after publishing synthetic rows if there are no public rows.
+    """Return the votes on all public rows; if there are none, publish synthetic rows first.
 
     Returns
     -------
     Votes
+
+    Raises
+    ------
+    BadPlanError
+        If rows must be drawn, the plan has errors, and `on_bad_plan` is "raise".
+    BudgetExceededError
+        If the plan exceeds `epsilon` or the budget of the ledger.
+    ValueError
+        If the estimator has `releases`, or for the reasons in `planning.make_plan`.
     """
     if inputs.estimator.releases:
         raise ValueError("poll collects votes only: call fit, or set releases=None")

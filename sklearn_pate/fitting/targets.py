@@ -351,7 +351,11 @@ class _First(NamedTuple):
 
 
 def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
-    """Return the inputs of a fit, with the release of its target or of shares, if it needs one."""
+    """Return the inputs of a fit before its first release.
+
+    Their `search` is this release, if the fit must find its target, or if it counts the records of
+    declared classes to choose its method; otherwise it is None.
+    """
     known = declared(estimator, X, y)
     if known is None:
         return _to_find(estimator, X, y, **given)

@@ -262,7 +262,10 @@ class Teachers(VotingMethod):
         settings: Settings,
         seed: np.random.SeedSequence | None,
     ) -> Iterator[tuple[Part, Task]]:
-        """Return an iterator over each teacher's `Part`, which is selected lazily, and `Task`."""
+        """Return an iterator over pairs of a `Part` and a `Task`, one pair for each teacher.
+
+        The records of a part are selected only when the iterator reaches it.
+        """
         assignment, memory = self._assignment, self._memory
         seed = seed if self._cached_seed is None else self._cached_seed
         seeds = _seeds(seed, assignment.n_teachers, assignment.names)

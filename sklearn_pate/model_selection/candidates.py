@@ -16,6 +16,7 @@ from sklearn.base import clone
 from .._sklearn import refuse_classes
 from ..accounting import Plan
 from ..accounting.plan import spent_of
+from ..encoding.targets import NumberTarget
 from ..estimator import PATEEstimator
 from ..exceptions import BudgetExceededError
 from ..fitting.inputs import check_inputs, temperature_of
@@ -123,9 +124,13 @@ def _candidate(
             "set random_state in the search, and None in the estimator"
         )
     if estimator._declared_target() is None:
+        is_of_numbers = issubclass(estimator.target_type, NumberTarget)
+        what = "classes=[...], a list of all labels that may occur"
+        if is_of_numbers:
+            what = "bounds=(low, high), the range of the numbers in y"
         raise ValueError(
-            "estimator requires classes=[...], all labels that may occur: classes read from the "
-            "private labels are not covered by the guarantee"
+            f"a search requires an estimator with {what}: values that are read from the private "
+            f"{'numbers' if is_of_numbers else 'labels'} would not be covered by the guarantee"
         )
     pin_method(estimator)  # because the method depends on other parameters
     # Synthetic rows are sampled once, for all trials
@@ -135,17 +140,20 @@ def _candidate(
 
 
 def _check_nested(estimator: PATEEstimator, params: dict[str, Any]) -> None:
-    """Raise an error for parameters of an object that is None or a list."""
+    """Raise an error for parameters of an object that is unknown, or has no parameters."""
+    own = estimator.get_params(deep=False)
     for name in params:
         outer, _, inner = name.partition("__")
-        given = params.get(outer, getattr(estimator, outer, None))
-        if inner and not hasattr(given, "set_params"):
-            kind = "None" if given is None else f"a {type(given).__name__}"
-            an_object = f"a {outer}" if outer[0] not in "aeiou" else f"an {outer}"
+        if not inner:
+            continue
+        if outer not in own:
+            raise ValueError(f"{name}: {type(estimator).__name__} has no parameter {outer!r}")
+        given = params.get(outer, own[outer])
+        if not hasattr(given, "set_params"):
             example = ", such as base_estimator=LogisticRegression()" * (outer == "base_estimator")
             raise ValueError(
-                f"{outer} is {kind}, so it has no parameters to search, but the candidates have "
-                f"{name}; give {an_object}{example}"
+                f"the candidates set {name}, but {outer}={given!r} has no parameters of its own; "
+                f"set {outer} to an object with this parameter{example}"
             )
 
 
@@ -163,12 +171,12 @@ def set_plan(estimator: PATEEstimator, plan: Plan) -> None:
 
 
 def plan_key(estimator: PATEEstimator) -> Hashable:
-    """Return a key that is equal for candidates with the same plan and cost."""
+    """Return a key; candidates with equal keys have the same plan and cost."""
     return _key(estimator, without=_NOT_IN_PLAN)
 
 
 def teachers_key(estimator: PATEEstimator) -> tuple[Hashable, ...]:
-    """Return a key that is equal for candidates that can share their teachers' votes."""
+    """Return a key; candidates with equal keys can share their teachers' votes."""
     method = make_method(estimator)
     without = _NOT_IN_TEACHERS
     if method.release.releases_proba:

@@ -125,10 +125,10 @@ def have_distances(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def _nearest(
     rows: np.ndarray, centers: np.ndarray, n_neighbors: int, rounding: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest cells of finite rows, and a mask of rows that may be nearer to others.
+    """Return the nearest cells of finite rows, and a mask of rows whose nearest cells are unsure.
 
-    A matrix product is fast, but the rounding of a row depends on the other rows of the batch. The
-    same is true of the transformer.
+    A matrix product is fast, but rounds a row differently in another batch of rows, and so may the
+    transformer.
     """
     size = (rows**2).sum(axis=1)
     squares = (centers**2).sum(axis=1)

@@ -33,14 +33,15 @@ _FARTHEST = 10
 class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     """Linear classifier on the columns and on the kernel of a row with landmarks.
 
-    Landmarks are random training rows: at most 300 for two classes, and at most 1,000 for more. The
-    median of the rows is subtracted. All columns are divided by one number, the median distance of
-    rows from their median, and clipped to [-10, 10]. The kernel of two rows is
-    ``exp(-distance**2)`` in this unit.
+    The model is fitted on the distinct rows of positive weight, each with the sum of its weights in
+    every class. Landmarks are a random choice of these rows: at most 300 for two classes, and at
+    most 1,000 for more. The median of the distinct rows is subtracted. All columns are divided by
+    one number, the median distance of the distinct rows from their median, and clipped to
+    [-10, 10]. The kernel of two rows is ``exp(-distance**2)`` in this unit.
 
     For two classes, the model is a logistic regression with a `C` of 2. For more classes, it is a
     ridge regression of the class probabilities with an `alpha` of 0.1. Its predictions are raised
-    to the power that maximizes the likelihood of the labels.
+    to a power from 1 to 8, the one of a fixed list that maximizes the likelihood of the labels.
 
     Parameters
     ----------

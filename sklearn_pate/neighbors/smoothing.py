@@ -215,7 +215,26 @@ class ReleasedTable:
 
 
 def numbers_of_public(transformer: Estimator, X_public: Rows, name: str = "X_public") -> np.ndarray:
-    """Encode public rows, (n_public, n_columns); raise an error if a number is not finite."""
+    """Encode public rows as numbers.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Fitted transformer of rows to numbers.
+    X_public : array-like with n_public rows
+        Public rows.
+    name : str, default="X_public"
+        Name of the rows, for messages.
+
+    Returns
+    -------
+    ndarray of shape (n_public, n_columns)
+
+    Raises
+    ------
+    ValueError
+        If a number is missing, infinite, or too large for finite distances between rows.
+    """
     numbers = transformed(transformer, X_public)
     if not have_distances(numbers, numbers).all():
         raise ValueError(
@@ -394,7 +413,10 @@ def expected_votes(
     n_votes: float | None = None,
     n_trusted: float = math.inf,
 ) -> np.ndarray:
-    """Estimate the number of votes in each cell, from the noisy sum and from the public rows.
+    """Estimate the number of votes in each cell, from its noisy votes and from the public rows.
+
+    The estimate is a mean of the sum of the noisy votes in the cell and of its share of all votes
+    if they were distributed like the public rows, weighted by the inverse variances.
 
     Parameters
     ----------
@@ -504,7 +526,7 @@ def _sharpness(probability_field: ProbabilityField, noisy: np.ndarray) -> float:
 
 
 def shifted(class_proba: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Multiply class probabilities, (n_rows, n_classes), by class weights, with sum 1."""
+    """Multiply class probabilities, (n_rows, n_classes), by class weights; rows then sum to 1."""
     class_proba = class_proba * weight
     return class_proba / class_proba.sum(axis=1, keepdims=True)
 

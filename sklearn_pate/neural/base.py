@@ -67,8 +67,8 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
         Raises
         ------
         ValueError
-            If the labels have fewer than two classes or contain the text "-1", or if the module
-            returns fewer outputs than there are classes.
+            If the labels have fewer than two classes, if an array with a text dtype contains "-1",
+            or if the module returns fewer outputs than there are classes.
         """
         X, y = validate_data(self, X, y, dtype=np.float32, allow_nd=True)
         if y.dtype.kind in "US" and (y == "-1").any():

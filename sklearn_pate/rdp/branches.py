@@ -338,7 +338,9 @@ def gdp_deltas(epsilon: NDArray[np.float64], mu: float) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_epsilons,)
-        ``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)``; see `gdp_to_epsilon`.
+        ``Phi(mu/2 - e/mu) - exp(e) Phi(-mu/2 - e/mu)`` for each `e` in `epsilon`, where `Phi` is
+        the standard normal distribution function; see `gdp_to_epsilon`. If `mu` is 0, the limit,
+        ``max(0, 1 - exp(e))``.
 
     Examples
     --------

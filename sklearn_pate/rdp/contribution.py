@@ -122,7 +122,7 @@ class Neighbors:
         return self.relation == NeighboringRelation.REPLACE_ONE and self.unit == "record"
 
     def with_size(self, n_records: int) -> Neighbors:
-        """Return a copy with the number of private records, if it is public under the relation.
+        """Return a copy with `n_records`, or with None if the relation keeps the number private.
 
         Parameters
         ----------

@@ -239,7 +239,10 @@ class DiscreteGaussian(DiscreteNoise):
         return self._log_tails(t, log_pmf, 2)
 
     def _log_sum(self, width: float, shift: float) -> float:
-        """Compute the log of the sum of ``exp(-(x + shift)**2 / (width * sigma**2))``."""
+        """Compute the log of the sum of ``exp(-(x + shift)**2 / (width * sigma**2))``.
+
+        The sum is over all integers x, and `shift` is 0 or 0.5.
+        """
         self._check_terms(20 * self.scale)
         x = np.arange(math.ceil(10 * self.scale) + 2) + shift  # exp(-50) is cut off
         both = 2.0 - (x == 0)  # x and -x, which coincide at 0

@@ -158,7 +158,11 @@ def round_up(costs: np.ndarray, orders: np.ndarray) -> np.ndarray:
 
 
 def _neighbours(votes: np.ndarray, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the query index and votes of each neighbour, without duplicates if symmetric."""
+    """Return the votes after each move of one vote, and the index of the query of each.
+
+    If `symmetric`, classes are interchangeable, and the counts of a query must be sorted. Then,
+    among classes with equal counts, only one loses a vote, and only one gets a vote.
+    """
     leaves = votes > 0
     arrives = np.ones(votes.shape, dtype=bool)
     if symmetric:  # classes with equal counts are interchangeable, and counts are sorted

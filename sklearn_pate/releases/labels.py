@@ -276,9 +276,12 @@ def _checked_release(
     # A mechanism that stops returns fewer labels
     are_whole = labels.dtype.kind in "iu" and labels.ndim == 1 and len(labels) <= n_queries
     if not are_whole or (labels < -1).any() or (labels >= n_classes).any():
+        got = f"shape {labels.shape} of {kind_of(labels.dtype)}"
+        if are_whole:
+            got = "whole numbers beyond these limits"
         raise ValueError(
             f"{name} must draw at most {n_queries} whole numbers, from 0 to {n_classes - 1}, or -1 "
-            f"for no answer; got shape {labels.shape} of {kind_of(labels.dtype)}, or other numbers"
+            f"for no answer; got {got}"
         )
     if paid.shape != labels.shape or paid.dtype != bool:
         raise ValueError(
@@ -293,9 +296,13 @@ def _checked_release(
             "does not cover soft labels. For soft labels, subclass SoftAggregator"
         )
     soft = np.asarray(released.soft_labels)
-    if soft.shape != votes.shape or soft.dtype.kind != "f" or not np.allclose(soft.sum(axis=1), 1):
+    are_floats = soft.shape == votes.shape and soft.dtype.kind == "f"
+    if not are_floats or not np.allclose(soft.sum(axis=1), 1):
+        got = "rows with other sums"
+        if not are_floats:
+            got = f"shape {soft.shape} of {kind_of(soft.dtype)}"
         raise ValueError(
-            f"soft_labels of {name} must return rows that sum to 1, of shape {votes.shape}; got "
-            f"shape {soft.shape} of {kind_of(soft.dtype)}"
+            f"soft_labels of {name} must return rows of floats that sum to 1, of shape "
+            f"{votes.shape}; got {got}"
         )
     return Released(labels, paid, soft)

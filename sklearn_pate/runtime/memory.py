@@ -220,7 +220,10 @@ def _with_imported(modules: Any) -> list[str]:
 
 
 def _imported(name: str, file: Path) -> Iterator[str]:
-    """Yield the imports in the source of a module: names of modules, and names in them."""
+    """Yield the top-level imports in a module's source: names of modules, and names in them.
+
+    Imports within other statements, such as functions, are not found.
+    """
     for statement in ast.parse(file.read_bytes()).body:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names)

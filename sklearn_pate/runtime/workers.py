@@ -230,8 +230,8 @@ def check_timeout(timeout: float | None, n_jobs: int | None) -> None:
     """Raise an error if teachers with a timeout would run in this process."""
     if timeout is not None and _share_a_process(n_jobs):
         raise ValueError(
-            f"timeout={timeout!r} requires teachers in separate processes, which can be stopped: "
-            "set n_jobs to 2 or more, with a backend of processes"
+            f"timeout={timeout!r} requires that teachers run in separate processes, which can be "
+            "stopped: set n_jobs to 2 or more, and do not use a joblib backend of threads"
         )
 
 

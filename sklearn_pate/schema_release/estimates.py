@@ -335,7 +335,7 @@ def _with_mass(places: np.ndarray, cumulative: np.ndarray, mass: float) -> list[
 
 
 def _plain(leaves: np.ndarray) -> tuple[float, ...]:
-    """Return the ends of the range."""
+    """Return the lowest and the highest edge of the leaves, as the bounds of the column."""
     return float(leaves[0]), float(leaves[-1])
 
 

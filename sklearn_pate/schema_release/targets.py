@@ -196,8 +196,8 @@ class ClassRelease(TargetRelease):
         labels = ClassTarget.check_labels(y)
         if labels.dtype.kind in "mM":
             raise ValueError(
-                "y holds dates or durations, which cannot be found as classes: give "
-                "classes=[all labels that may occur], or convert them to text"
+                "y holds dates or durations, and such classes cannot be estimated from noisy "
+                "counts: give classes=[all labels that may occur], or convert them to text"
             )
         if labels.dtype.kind == "f" and (np.abs(labels) > _LARGEST_WHOLE_FLOAT).any():
             raise ValueError(
@@ -454,7 +454,7 @@ def _noisy_counts(
 
 def _scale(noise: LaplaceMechanism) -> float:
     if noise.scale is None:
-        raise ValueError("the noise of a release of the target must be set")
+        raise ValueError(f"the noise must have a scale; got {noise}")
     return float(noise.scale)
 
 

@@ -319,9 +319,10 @@ class _Member:
         self.classes = np.unique(codes)
 
     def batches(self) -> np.ndarray:
-        """Return the rows of all batches of the next epoch, batch after batch.
+        """Return the indices of the rows of all batches of the next epoch, batch after batch.
 
-        Like the DataLoader of skorch, this draws a number at the start of training and validation.
+        As in skorch, the member's generator draws one more number before the training batches, and
+        one before the validation batches.
         """
         torch.random.set_rng_state(self.state)
         _draw()
@@ -412,10 +413,11 @@ class _Stack:
 
     @torch.no_grad()
     def predict(self, state: dict[str, torch.Tensor], X: torch.Tensor, n_rows: int) -> np.ndarray:
-        """Return the outputs of a network, of shape (len(X), n_outputs); X is on the device.
+        """Return the outputs of one network, of shape (len(X), n_outputs).
 
-        Networks predict one by one: many rows keep a GPU busy, and the weights of one network fit
-        into a CPU's cache.
+        `state` contains the parameters and buffers of the network, `X` is on the device, and
+        `n_rows` is the number of rows per batch. Networks predict one after another, because many
+        rows keep a GPU busy, and the weights of one network fit into a CPU's cache.
         """
         self.module.eval()
         parts = X.split(n_rows)

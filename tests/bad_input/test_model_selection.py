@@ -86,21 +86,30 @@ test_search_is_refused_with_its_reason = h.mistakes(
     ("grid: out of range", lambda: search(grid={"n_teachers": [0]}), "'n_teachers' parameter"),
     ("grid: epsilon", lambda: search(grid={"epsilon": [1.0]}), "of the search .* remove epsilon"),
     ("grid: partition", lambda: search(grid={"partition": ["hash"]}), "differ in partition"),
-    ("grid: student__", lambda: search(grid={"student__C": [1]}), "student is None, so it has"),
+    (
+        "grid: student__",
+        lambda: search(grid={"student__C": [1]}),
+        "set student__C, but student=None",
+    ),
     (
         "grid: aggregator__",
         lambda: of_estimator({"aggregator__sigma": [1]}, aggregator=None),
-        "aggregator is None, .* give an aggregator",
+        "aggregator=None has no parameters of its own; set aggregator to an object",
     ),
     (
         "grid: base_estimator__",
         lambda: of_estimator({"base_estimator__C": [1]}, base_estimator=None),
-        "base_estimator is None, so it has no parameters .* such as base_estimator=Logistic",
+        "base_estimator=None has no parameters .* such as base_estimator=Logistic",
     ),
     (
         "grid: of a list",
         lambda: of_estimator({"base_estimator__C": [1]}, base_estimator=[GaussianNB()]),
-        "base_estimator is a list, so it has no parameters",
+        r"base_estimator=\[GaussianNB\(\)\] has no parameters of its own",
+    ),
+    (
+        "grid: unknown__",
+        lambda: search(grid={"teachers__C": [5]}),
+        "teachers__C: PATEClassifier has no parameter 'teachers'",
     ),
     ("swapped", lambda: search(y=h.X_PUBLIC, X_public=h.Y), "X_public is 1-.* they may be swapped"),
     (
@@ -128,7 +137,7 @@ test_search_is_refused_with_its_reason = h.mistakes(
 
 @h.table(
     "params, message",
-    ("no classes", {"classes": None}, r"estimator requires classes=\[...\]"),
+    ("no classes", {"classes": None}, r"an estimator with classes=\[...\].* private labels"),
     ("StableArgmax", {"aggregator": STABLE}, "has its own delta.*neither StableArgmax"),
 )
 def test_search_refuses_estimators_it_cannot_use(params, message):
