@@ -1124,10 +1124,9 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return columns, [names[self._places[k]] for k in not_found]
 
     def like(self, X: Rows) -> Rows:
-        """Return rows with undeclared columns as floats or texts; see `Synthesizer.like`.
+        """Convert undeclared columns of rows to floats or texts; see `Synthesizer.like`.
 
-        If all columns are declared, the rows are returned unchanged. Before the schema is
-        estimated, the made-up schema of dry runs determines which columns are texts.
+        Before the schema is estimated, rows get the form of the rows in dry runs.
         """
         if not self._places:
             return X
