@@ -581,7 +581,10 @@ MISTAKES = {
         {"outcome_log_proba": lambda self, votes: np.full(np.shape(votes), -math.log(3))},
         "before any label was paid for.*TypeError",
     ),
-    "codes": ({"draw": sampled([3, 7], [True, True])}, "from 0 to 2, or -1 for no answer"),
+    "codes": (
+        {"draw": sampled([3, 7], [True, True])},
+        "from 0 to 2, or -1 for no answer; got whole numbers beyond",
+    ),
     "paid": ({"draw": sampled([0, 1], [1.0, 1.0])}, "a bool for each label"),
     "bounds as an attribute": ({"bounds": rdp.PrivacyBounds()}, "'PrivacyBounds' object is not"),
     "negative": (stated(pure_epsilon=-1), "PrivacyBounds.pure_epsilon must be a"),

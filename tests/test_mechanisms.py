@@ -537,6 +537,12 @@ def test_thresholds_accept_votes_or_fractions():
 
 def test_interactive_requires_valid_student_proba():
     interactive = InteractiveGNMax(10, 10.0, 10.0, confidence=0.5)
-    for proba in (None, [[0.5, 0.2]], [[0.5, 0.5]] * 2, [[1.5, -0.5]], [[np.nan, 1.0]]):
-        with pytest.raises(ValueError, match="student_proba must be the student's"):
+    for proba, got in (
+        (None, "None"),
+        ([[0.5, 0.5]] * 2, r"shape \(2, 2\)"),
+        ([[0.5, 0.2]], "this shape, but rows with other sums"),
+        ([[1.5, -0.5]], "this shape, but .* negative numbers"),
+        ([[np.nan, 1.0]], "this shape"),
+    ):
+        with pytest.raises(ValueError, match=f"student_proba must be the student's.* got {got}"):
             interactive.aggregate([[5, 5]], proba)

@@ -315,7 +315,7 @@ class Loses(RegressorMixin, BaseEstimator):
 @table(
     "params, match",
     ("no bounds", {"bounds": None, "epsilon": None}, "bounds is missing, and epsilon=None"),
-    ("equal", {"bounds": (5, 5)}, "in order"),
+    ("equal", {"bounds": (5, 5)}, "low < high"),
     ("one level", {"n_levels": 1}, "'n_levels' parameter"),
     ("missing number", {"y": NAN}, "Input y contains NaN or infinity"),
     ("text for a number", {"y": TEXT}, "y must hold only numbers; got text"),
