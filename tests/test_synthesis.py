@@ -648,3 +648,11 @@ def test_fit_votes_and_fit_student_work_with_histograms(fitted):
     assert spent <= 2
     other.fit_student(student=make_pipeline(RowVectorizer(), DecisionTreeClassifier(max_depth=4)))
     assert other.score(X, y) > 0.8 and other.privacy_spent_.epsilon == spent
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64"])
+def test_integers_are_clipped_to_bounds_that_are_not_whole(dtype):
+    rows = pd.DataFrame({"a": pd.Series([0, 4, 10], dtype=dtype)})
+    synthesizer = MarginalSynthesizer({"a": (0.5, 9.5)}, missing=[])
+    synthesizer.declare(rows, ClassTarget([0, 1]))
+    assert synthesizer.schema_.within(rows)["a"].tolist() == [0.5, 4.0, 9.5]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionDtype
 from scipy import sparse
 
 from ..rdp.checks import as_array
@@ -345,7 +346,11 @@ class NumberColumn(Column):
 
     def within(self, values: pd.Series) -> pd.Series:
         """Clip a Series of numbers to the bounds."""
-        return values.clip(self.edges[0], self.edges[-1])
+        low, high = self.edges[0], self.edges[-1]
+        is_whole = float(low).is_integer() and float(high).is_integer()
+        if isinstance(values.dtype, ExtensionDtype) and values.dtype.kind in "iu" and not is_whole:
+            values = values.astype("Float64")  # nullable integers accept no fraction as a bound
+        return values.clip(low, high)
 
     def inner_bounds(self) -> np.ndarray:
         """Return the smallest number of each bin except the first."""

@@ -83,8 +83,8 @@ class NeuralStudent(ClassifierMixin, CheckedEstimator):
         self.classes_, codes = np.unique(known, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y must have at least 2 classes; got {len(self.classes_)} class (-1 marks unlabelled "
-                "rows, and is not a class)"
+                f"y must have at least 2 classes; got {len(self.classes_)} class (-1 marks "
+                "unlabelled rows, and is not a class)"
             )
         self.row_shape_ = X.shape[1:]
         targets = np.full(len(y), -1)
