@@ -178,8 +178,8 @@ def test_trials_share_no_seed_with_a_fit(monkeypatch):
         keys.append(seed.spawn_key)
         return real(rows, labels, seed)
 
-    real = trials._Split.drawn
-    monkeypatch.setattr(trials._Split, "drawn", classmethod(drawn))
+    real = trials._Split.sampled
+    monkeypatch.setattr(trials._Split, "sampled", classmethod(drawn))
     planned(classifier())
     of_fits = {stream.spawn_key for stream in seeds.seed_streams(0).values()}
     assert len(keys) == 2 and not of_fits & set(keys)

@@ -137,7 +137,7 @@ def with_trials(
         seed = np.random.SeedSequence(seed.entropy, spawn_key=(_TRIALS,))
     own_seed = None if estimator.random_state is None else int(seed.generate_state(1)[0])
     params = {"ledger": None, "memory": None, "secure": False, "random_state": own_seed}
-    splits = [_Split.drawn(X_public, labels, child) for child in seed.spawn(_N_SPLITS)]
+    splits = [_Split.sampled(X_public, labels, child) for child in seed.spawn(_N_SPLITS)]
     summary = plan.method_summary
     n_records = None if summary is None else summary.n_records
     trials = []
@@ -178,7 +178,7 @@ class _Split:
     seed: int
 
     @classmethod
-    def drawn(cls, rows: Rows, labels: np.ndarray, seed: np.random.SeedSequence) -> _Split:
+    def sampled(cls, rows: Rows, labels: np.ndarray, seed: np.random.SeedSequence) -> _Split:
         """Assign rows to roles at random."""
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(labels))

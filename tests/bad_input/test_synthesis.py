@@ -88,9 +88,9 @@ def test_declare_refuses_bounds_for_columns_without_numbers(name):
 
 def test_declare_accepts_columns_that_are_left_out():
     with accepted():
-        declare(bounds=None)
-        declare(bounds={"age": (0, 99)})
-        declare(FRAME[["kind"]], bounds=None)
+        assert declare(bounds=None).schema_source == "estimated"
+        assert declare(bounds={"age": (0, 99)}).schema_source == "partly estimated"
+        assert declare(FRAME[["kind"]], bounds=None).schema_source == "estimated"
 
 
 def test_declare_refuses_text_arrays_without_showing_their_length():
