@@ -429,7 +429,7 @@ def test_shares_are_not_released_where_nothing_depends_on_them():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             plan = PATEClassifier(**params).plan(rows, y, X_PUBLIC)
-        assert plan.target_search == "" and ShareRelease.released_as not in plan.spent.tables
+        assert plan.first_release == "" and ShareRelease.released_as not in plan.spent.tables
 
 
 def test_share_release_is_a_laplace_mechanism_on_class_counts():

@@ -203,7 +203,7 @@ class Plan:
     branches : tuple of Branch
         Methods that may follow, if a release of the fit chooses one of several, including those
         that are not taken; `epsilon` and delta hold for all of them. Empty without a choice.
-    target_search : str
+    first_release : str
         Description of the first release, if the fit has one that finds the classes, the bounds or
         the shares of the classes, and of what the other numbers of the plan assume; else empty.
     trials : tuple of trials.Trial
@@ -245,7 +245,7 @@ class Plan:
     errors: tuple[str, ...] = ()
     is_calibrated: bool = False
     branches: tuple[Branch, ...] = ()
-    target_search: str = ""
+    first_release: str = ""
     trials: tuple[Trial, ...] = ()
     trials_note: str = ""
 

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from ..rdp.cost import Cost
     from ..releases.base import Release, VotesRelease
     from ..releases.votes import Votes
-    from .targets import TargetSearch
+    from .targets import FirstRelease
 
 STRATEGIES = {
     "random": RandomQueries,
@@ -121,7 +121,7 @@ class Inputs:
         Number of the fit in this process, for `privacy_spent_`; 1 in a plan.
     prefix : Prefix or None
         Published steps of an interrupted fit that this fit continues; None for a new fit.
-    search : TargetSearch or None
+    first_release : FirstRelease or None
         The first release of the fit, which finds the target or counts the records of declared
         classes; None if the fit makes no such release. `cap` is what this release leaves.
     """
@@ -143,7 +143,7 @@ class Inputs:
     errors: tuple[str, ...] = ()
     fit_number: int = 1
     prefix: Prefix | None = None
-    search: TargetSearch | None = None
+    first_release: FirstRelease | None = None
 
     @property
     def release(self) -> VotesRelease:
@@ -170,11 +170,11 @@ class Inputs:
         return self.synthesis
 
     @property
-    def known_search(self) -> TargetSearch:
-        """The `search`; raises a ValueError if the fit makes no such release."""
-        if self.search is None:
+    def known_first_release(self) -> FirstRelease:
+        """The `first_release`; raises a ValueError if the fit makes no such release."""
+        if self.first_release is None:
             raise ValueError("this fit makes no release of its target or of class counts")
-        return self.search
+        return self.first_release
 
     @property
     def rows_are_to_draw(self) -> bool:
@@ -214,14 +214,14 @@ class Inputs:
         return temperature_of(self.estimator, self.method)
 
     def recorded_cost(self, plan: Plan) -> Cost:
-        """Return the cost of a plan to record in the ledger, with the release of `search`, if any.
+        """Return the cost of a plan to record in the ledger, with its first release, if any.
 
         Without this release, the cost of synthetic rows that `poll` has already recorded in the
         ledger is omitted.
         """
         ledger = self.estimator.ledger
-        if self.search is not None:
-            return self.search.recorded_with(plan.cost, spent_of(plan))
+        if self.first_release is not None:
+            return self.first_release.recorded_with(plan.cost, spent_of(plan))
         is_recorded = self.synthesis is not None and self.synthesis.is_recorded_in(ledger)
         if plan.own_cost is None or not is_recorded:
             return plan.cost
@@ -230,7 +230,7 @@ class Inputs:
     def check_ledger(self, plan: Plan) -> None:
         """Refuse a plan that exceeds the budget of the ledger."""
         ledger = self.estimator.ledger
-        is_replanned = plan.composition == "sum" and self.search is None
+        is_replanned = plan.composition == "sum" and self.first_release is None
         if is_replanned and not self.known_synthesis.is_recorded_in(ledger):
             # One entry would be valid only if rows and labels were fixed in one plan
             raise ValueError(
@@ -238,7 +238,7 @@ class Inputs:
                 "have an entry for the synthetic rows: call poll with this ledger, or use the same "
                 "parameters in fit_votes as in poll"
             )
-        entry = None if self.search is None else self.search.entry
+        entry = None if self.first_release is None else self.first_release.entry
         if self.prefix is not None:
             entry = self.prefix.synthesis.entry_in(ledger)
         try:
@@ -310,17 +310,17 @@ def check_inputs(
     X_public: Rows,
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
-    search: TargetSearch | None = None,
+    first_release: FirstRelease | None = None,
 ) -> Inputs:
     """Check all inputs of `fit`, choose the method and prepare it; nothing is trained.
 
     Parameters
     ----------
     estimator : PATEClassifier or PATERegressor
-        Estimator of the fit or, after a search for the target, the copy from `targets.rest_of`.
+        Estimator of the fit or, after the first release, the copy from `targets.rest_of`.
     X, y, X_public, groups, sample_weight
         As in `fit`.
-    search : TargetSearch or None, default=None
+    first_release : FirstRelease or None, default=None
         The release that finds the target, if it is not declared.
 
     Returns
@@ -332,7 +332,7 @@ def check_inputs(
         _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
     check_not_swapped(X, y, X_public)
     synthesizer = synthesizers.declared_synthesizer(estimator, X, X_public)
-    rarest_share = None if search is None else search.rarest_share
+    rarest_share = None if first_release is None else first_release.rarest_share
     choice, method = _first_choice(estimator, X, synthesizer, groups, rarest_share)
     _check_parts(estimator, method)
     not_covered: tuple[str, ...] = (
@@ -352,7 +352,7 @@ def check_inputs(
     counts_records = method.release.releases_proba or synthesizer is not None
     # No comparison for columns that are read by value: `like` converts private rows later
     alike = None if getattr(synthesizer, "reads_by_value", False) else X_public
-    is_found = search is not None and search.finds_target
+    is_found = first_release is not None and first_release.finds_target
     private = checks.check_data(
         checked, X, y, alike, sample_weight, groups, counts_records, is_found
     )
@@ -399,7 +399,7 @@ def check_inputs(
         not_covered=not_covered,
         errors=errors,
         prefix=prefix,
-        search=search,
+        first_release=first_release,
     )
 
 

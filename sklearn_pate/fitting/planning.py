@@ -74,8 +74,8 @@ def make_plan(inputs: Inputs) -> Plan:
 def spending_plan(inputs: Inputs) -> Plan:
     """Return a plan with its queries and cost, without a dry run or a forecast of accuracy."""
     plan = inputs.release.plan(inputs)
-    if inputs.search is not None:
-        plan = inputs.search.added_to(plan, inputs.cap, inputs.choice)
+    if inputs.first_release is not None:
+        plan = inputs.first_release.added_to(plan, inputs.cap, inputs.choice)
     plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
     synthesis = inputs.synthesis
     fixed = None if synthesis is None else synthesis.fixed  # set by `poll`
@@ -140,8 +140,8 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
     sources_of_tables: list[Any] = [inputs.method]
     if synthesis is not None:
         sources_of_tables.insert(0, synthesis.synthesizer)
-    if inputs.search is not None:
-        sources_of_tables.insert(0, inputs.search.release)
+    if inputs.first_release is not None:
+        sources_of_tables.insert(0, inputs.first_release.release)
     are_exact = [event.is_exact for event in inputs.prior_events]
     for stage in stages:
         is_table = isinstance(stage, TableMechanism)

@@ -185,8 +185,8 @@ def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
     is_last = n_steps == inputs.known_synthesis.synthesizer.n_steps
     epsilon, composition = cost.epsilon(inputs.estimator.delta)
     plan = Plan([], epsilon, composition, cost)
-    if inputs.search is not None:
-        plan = inputs.search.added_to(plan, inputs.cap, inputs.choice)
+    if inputs.first_release is not None:
+        plan = inputs.first_release.added_to(plan, inputs.cap, inputs.choice)
     spent = planning.spent_by(plan, inputs).paid()
     return dataclasses.replace(
         spent,
@@ -343,7 +343,7 @@ class Account:
         Entry that the ledger returned; None before the first, and without a ledger.
     synthesis : Synthesis or None
         Published steps of the synthesizer and its rows; None if the fit draws no rows.
-    search : TargetSearch or None
+    first_release : FirstRelease or None
         The release of the target, once it is published; None if the target is declared.
     is_all_paid : bool
         Whether the labels are paid for. The next fit can then not continue this one.
@@ -357,7 +357,7 @@ class Account:
         self.spent: Any = None
         self.entry: Any = None
         self.synthesis: Any = None
-        self.search: Any = None
+        self.first_release: Any = None
         self.is_all_paid = False
         self.has_begun = False
         self._fixed: Any = None
@@ -407,8 +407,8 @@ class Account:
         """
         if self.estimator is not None:
             self.estimator._seed_used = True  # once noise is drawn, pickles omit the seed
-        if self.search is not None:
-            cost = self.search.recorded_with(cost, spent)
+        if self.first_release is not None:
+            cost = self.first_release.recorded_with(cost, spent)
         before = self.spent, self.is_all_paid
         prefix_before = getattr(self.estimator, "_prefix", None)
         # Set first, because an interrupted call of `record` may have recorded the cost
@@ -437,7 +437,7 @@ class Account:
         prefix = None
         if self.can_go_on:
             synthesis = dataclasses.replace(self.synthesis, entries=self.entries)
-            prefix = Prefix(synthesis, self._fixed, self._n_attempts, self.search)
+            prefix = Prefix(synthesis, self._fixed, self._n_attempts, self.first_release)
         self._set_prefix(prefix)
 
     def _set_prefix(self, prefix: Prefix | None) -> None:

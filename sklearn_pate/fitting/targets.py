@@ -74,7 +74,7 @@ _RELEASES: dict[type[Target], type[TargetRelease]] = {
 
 
 @dataclass(frozen=True)
-class TargetSearch:
+class FirstRelease:
     """The release that finds the target of a fit, before and after its publication.
 
     Attributes
@@ -148,7 +148,7 @@ class TargetSearch:
             epsilon=sum_up(cost.pure, epsilon),
             delta=sum_up(cost.delta, delta),
             composition=plan.composition if plan.composition in _NAMED else "sum",
-            target_search=self.release.describe(),
+            first_release=self.release.describe(),
         )
 
 
@@ -209,10 +209,10 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
         rest.class_weight = None  # it has weights of unknown classes
     made_up = np.resize(np.array(kind.made_up), n_records)
     anyone = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="record")
-    search = TargetSearch(kind(epsilon=epsilon, delta=delta, neighbors=anyone))
+    first_release = FirstRelease(kind(epsilon=epsilon, delta=delta, neighbors=anyone))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rest issues them for the target that is found
-        inputs = check_inputs(rest, X, made_up, **given, search=search)
+        inputs = check_inputs(rest, X, made_up, **given, first_release=first_release)
     relation_is_known, _ = attempt(lambda: inputs.neighbors.counts(1))
     if relation_is_known is None:
         raise ValueError(
@@ -223,16 +223,16 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     release = kind(
         epsilon=epsilon, delta=delta, neighbors=inputs.neighbors, **_options(estimator, kind)
     )
-    return _First(dataclasses.replace(inputs, search=TargetSearch(release)), values)
+    return _First(dataclasses.replace(inputs, first_release=FirstRelease(release)), values)
 
 
 def plan(estimator: Estimator, X: Any, y: Any, **given: Any) -> Plan:
     """Return the plan of a fit; before the first release, it is for a made-up target."""
-    search = _published_before(estimator, y)
-    if search is None:
+    first_release = _published_before(estimator, y)
+    if first_release is None:
         return make_plan(_first(estimator, X, y, **given).inputs)
-    rest = _rest_after(estimator, search)
-    return make_plan(check_inputs(rest, X, y, **given, search=search))
+    rest = _rest_after(estimator, first_release)
+    return make_plan(check_inputs(rest, X, y, **given, first_release=first_release))
 
 
 def assumed(
@@ -255,16 +255,18 @@ def assumed(
     target = estimator._declared_target()
     values = np.array(kind.made_up) if target is None else target.values
     inputs = _first(estimator, X, np.resize(values, n_records), **given).inputs
-    if inputs.search is None:
+    if inputs.first_release is None:
         return inputs
     if target is None:
         target, labels = _target_of(estimator, labels), np.asarray(labels)
     counts = None
     if isinstance(target, ClassTarget):
         counts = np.bincount(target.encode(labels), minlength=target.n_values)
-    search = dataclasses.replace(inputs.search, found=FoundTarget(target, counts))
-    rest = _rest_after(estimator, search)
-    return check_inputs(rest, X, np.resize(target.values, n_records), **given, search=search)
+    first_release = dataclasses.replace(inputs.first_release, found=FoundTarget(target, counts))
+    rest = _rest_after(estimator, first_release)
+    return check_inputs(
+        rest, X, np.resize(target.values, n_records), **given, first_release=first_release
+    )
 
 
 def _target_of(estimator: Estimator, labels: np.ndarray) -> Target:
@@ -321,11 +323,11 @@ def inputs_of_rest(
     fit_number : int
         Number of the fit, for its statements.
     """
-    search = _published_before(estimator, y)
-    if search is None:
+    first_release = _published_before(estimator, y)
+    if first_release is None:
         first = _first(estimator, X, y, **given)
         inputs = dataclasses.replace(first.inputs, fit_number=fit_number)
-        if inputs.search is None:
+        if inputs.first_release is None:
             with _taken_over(estimator, inputs.estimator):
                 yield inputs
             return
@@ -333,13 +335,13 @@ def inputs_of_rest(
             warnings.simplefilter("ignore")  # the rest issues them for the target that is found
             planned = make_plan(inputs)
         refuse_errors(planned, estimator)
-        statement = _statement_of(planned, inputs.search)
+        statement = _statement_of(planned, inputs.first_release)
         TargetStep(inputs, first.values, account, statement).take()
-        search = account.search
-    account.search = search
-    rest = _rest_after(estimator, search)
+        first_release = account.first_release
+    account.first_release = first_release
+    rest = _rest_after(estimator, first_release)
     with _taken_over(estimator, rest):
-        inputs = check_inputs(rest, X, y, **given, search=search)
+        inputs = check_inputs(rest, X, y, **given, first_release=first_release)
         yield dataclasses.replace(inputs, fit_number=fit_number)
 
 
@@ -353,8 +355,8 @@ class _First(NamedTuple):
 def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     """Return the inputs of a fit before its first release.
 
-    Their `search` is this release, if the fit must find its target, or if it counts the records of
-    declared classes to choose its method; otherwise it is None.
+    They have a `first_release` if the fit must find its target, or if it counts the records of
+    declared classes to choose its method.
     """
     known = declared(estimator, X, y)
     if known is None:
@@ -378,29 +380,29 @@ def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
         inputs,
         estimator=rest,
         cap=as_cap(rest.epsilon, rest.delta),
-        search=TargetSearch(release),
+        first_release=FirstRelease(release),
     )
     return _First(inputs, inputs.records.codes)
 
 
-def _published_before(estimator: Estimator, y: Any) -> TargetSearch | None:
+def _published_before(estimator: Estimator, y: Any) -> FirstRelease | None:
     """Return the published target of an interrupted fit that the next fit continues.
 
     Raise a ValueError if the target is now declared, or no longer, if `y` has another type, or if
     epsilon does not exceed the cost of this release.
     """
     prefix = estimator._prefix if estimator.warm_start else None
-    search: TargetSearch | None = None if prefix is None else prefix.search
-    if search is None or search.found is None:
+    first_release: FirstRelease | None = None if prefix is None else prefix.first_release
+    if first_release is None or first_release.found is None:
         return None
     cap, _ = as_cap(estimator.epsilon, estimator.delta)
     changed = {
-        _parameter(estimator): (declared(estimator, None, y) is None) != search.finds_target,
-        "epsilon": cap is None or cap <= search.release.epsilon,
+        _parameter(estimator): (declared(estimator, None, y) is None) != first_release.finds_target,
+        "epsilon": cap is None or cap <= first_release.release.epsilon,
     }
-    if search.finds_target:
-        values = search.release.check(y)
-        changed["y"] = _is_text(values) != _is_text(search.found.target.values)
+    if first_release.finds_target:
+        values = first_release.release.check(y)
+        changed["y"] = _is_text(values) != _is_text(first_release.found.target.values)
     names = [name for name, is_so in changed.items() if is_so]
     if names:
         raise ValueError(
@@ -409,7 +411,7 @@ def _published_before(estimator: Estimator, y: Any) -> TargetSearch | None:
             "Give the same values as before, or set warm_start=False to start anew and pay for all "
             "steps"
         )
-    return search
+    return first_release
 
 
 def _is_text(values: np.ndarray) -> bool:
@@ -445,45 +447,51 @@ class TargetStep(Step):
         units = units_of(inputs.records, inputs.neighbors)
         numbers = None if units is None else np.unique(units, return_inverse=True)[1]
         with suppress_output():
-            return inputs.known_search.release.gather(self.values, numbers)
+            return inputs.known_first_release.release.gather(self.values, numbers)
 
     def pay(self) -> None:
         """Record the cost of this step."""
-        self.account.append(self.statement, self.inputs.known_search.cost)
+        self.account.append(self.statement, self.inputs.known_first_release.cost)
 
     def publish(self, gathered: Any) -> None:
         """Publish the target, and store it on the account."""
-        search = self.inputs.known_search
+        first_release = self.inputs.known_first_release
         noise = np.random.default_rng(self.inputs.seeds["target"])
-        found = search.release.publish(gathered, noise)
-        self.account.search = dataclasses.replace(search, found=found, entry=self.account.entry)
+        found = first_release.release.publish(gathered, noise)
+        self.account.first_release = dataclasses.replace(
+            first_release, found=found, entry=self.account.entry
+        )
 
 
-def _statement_of(plan: Plan, search: TargetSearch) -> PrivacySpent:
+def _statement_of(plan: Plan, first_release: FirstRelease) -> PrivacySpent:
     """Return the statement of a fit that has published nothing but its target."""
     return dataclasses.replace(
         spent_of(plan).paid(),
-        epsilon=search.cost.pure,
-        delta=search.cost.delta,
-        composition="sum" if search.cost.delta else "pure",
+        epsilon=first_release.cost.pure,
+        delta=first_release.cost.delta,
+        composition="sum" if first_release.cost.delta else "pure",
         covers="target",
         n_queries=0,
         n_synthetic=0,
-        tables=(search.release.released_as,),
+        tables=(first_release.release.released_as,),
         extra_releases=(),
     )
 
 
-def _rest_after(estimator: Estimator, search: TargetSearch) -> Estimator:
+def _rest_after(estimator: Estimator, first_release: FirstRelease) -> Estimator:
     """Return a copy with the published classes or bounds, and the rest of epsilon and delta."""
-    if search.found is None:
+    if first_release.found is None:
         raise ValueError("the target is not published yet")
-    values = search.found.target.values
-    if isinstance(search.found.target, NumberTarget):
+    values = first_release.found.target.values
+    if isinstance(first_release.found.target, NumberTarget):
         values = values[[0, -1]]
-    rest = _rest(estimator, values.tolist(), search.release.epsilon, search.release.delta)
+    rest = _rest(
+        estimator, values.tolist(), first_release.release.epsilon, first_release.release.delta
+    )
     weight = getattr(rest, "class_weight", None)
-    if search.finds_target and isinstance(weight, dict):  # of classes that were not found as well
+    if first_release.finds_target and isinstance(
+        weight, dict
+    ):  # of classes that were not found as well
         found = values.tolist()
         rest.class_weight = {label: size for label, size in weight.items() if label in found}
     return rest

@@ -259,7 +259,7 @@ def _fitted(
     """
     target = inputs.target
     if targets.is_to_find(estimator):
-        release = targets.scaled(inputs.known_search.release, factor, len(split.y))
+        release = targets.scaled(inputs.known_first_release.release, factor, len(split.y))
         rng = np.random.default_rng((split.seed, 1))
         target = release.publish(release.gather(split.y, None), rng).target
     method = estimator.method

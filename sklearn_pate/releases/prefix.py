@@ -39,14 +39,14 @@ class Prefix:
         Result of `fixed_by` for the interrupted fit.
     n_attempts : int
         Number of interrupted fits.
-    search : fitting.targets.TargetSearch or None
+    first_release : fitting.targets.FirstRelease or None
         The published target; None if it was declared.
     """
 
     synthesis: Synthesis
     fixed: dict[str, Any]
     n_attempts: int = 1
-    search: Any = None
+    first_release: Any = None
 
     def check_plan(self, inputs: Inputs, plan: Plan) -> None:
         """Raise an error if a plan differs from the plan of the interrupted fit.
@@ -112,7 +112,7 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
     steps = [cost] if cost.earlier is None else [cost, cost.earlier, *cost.branches]
     return {
         "synthesizer or schema": synthesizer,
-        "classes": (inputs.target, spent.not_covered, inputs.search is None),
+        "classes": (inputs.target, spent.not_covered, inputs.first_release is None),
         "unit or partition": (spent.unit, spent.relation),
         "epsilon": as_cap(estimator.epsilon, estimator.delta),
         "accounting": (getattr(estimator, "accounting", None), plan.composition, plan.epsilon),

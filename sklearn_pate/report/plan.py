@@ -78,7 +78,7 @@ def _remarks(plan: "Plan") -> list[str]:
 
 def _lines(plan: "Plan") -> list[Line]:
     """Return the lines of a plan, from its method to its cost."""
-    lines = [("target", plan.target_search)] if plan.target_search else []
+    lines = [("target", plan.first_release)] if plan.first_release else []
     lines += [*_about_method(plan), *_about_branches(plan), *_about_other_releases(plan)]
     return [*lines, ("epsilon", _guarantee(plan)), *_about_trials(plan)]
 
