@@ -15,6 +15,7 @@ __all__ = [
     "default_schema_fraction",
     "default_share_fraction",
     "default_sums_fraction",
+    "default_second_target_fraction",
     "default_target_fraction",
     "estimates_within_bounds",
     "fewest_queries",
@@ -236,6 +237,30 @@ def default_target_fraction(*, n_records: int | None, epsilon: float) -> float:
     if n_records is None:
         return 0.05
     return min(0.25, max(0.01, 600 / (n_records * epsilon)))
+
+
+def default_second_target_fraction(fraction: float) -> float:
+    """Return the default fraction of epsilon for a second round that finds the classes.
+
+    It is five times the first fraction, and at most 0.4. Labels are then found if they have about
+    a fifth of the records that the first round requires.
+
+    Parameters
+    ----------
+    fraction : float
+        Fraction of the first round, from `default_target_fraction`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import default_second_target_fraction
+    >>> default_second_target_fraction(0.05)
+    0.25
+    """
+    return min(0.4, 5 * fraction)
 
 
 def default_share_fraction(*, n_records: int | None, epsilon: float) -> float:

@@ -468,11 +468,11 @@ def test_fit_without_two_classes_reports_what_it_spent(tmp_path):
     clf = PATEClassifier(ledger=ledger)
     with pytest.raises(ValueError, match="at least 2 classes.*Give classes=") as caught:
         clf.fit(X[:300], np.full(300, "only"), X_PUBLIC)
-    assert caught.value.privacy_spent.epsilon == pytest.approx(0.25)
+    assert caught.value.privacy_spent.epsilon == pytest.approx(0.25 + 0.4)  # both rounds
     assert caught.value.privacy_spent.covers == "target"
     assert "failed after noisy counts of the labels" in caught.value.privacy_spent.summary()
-    assert "epsilon=0.25 is spent" in caught.value.__notes__[0]
-    assert ledger.history()["epsilon"].iloc[0] == pytest.approx(0.25, abs=0.01)
+    assert "epsilon=0.65 is spent" in caught.value.__notes__[0]
+    assert ledger.history()["epsilon"].iloc[0] == pytest.approx(0.65, abs=0.01)
     assert not hasattr(clf, "privacy_spent_")
 
 
@@ -533,3 +533,79 @@ def test_unit_of_several_records_counts_once():
     groups = np.repeat(np.arange(1000), 3)
     clf = PATEClassifier(epsilon=8.0, unit="group").fit(X, Y, X_PUBLIC, groups=groups)
     assert clf.classes_.tolist() == ["no", "yes"] and clf.privacy_spent_.unit == "group"
+
+
+# --- second round --------------------------------------------------------------------------------
+
+
+def rare_text(n_records=20_000, share=0.03):
+    """Return rows, and labels of which "yes" has a share that the first round does not find."""
+    rows = np.random.default_rng(0).normal(size=(n_records, 2))
+    return rows, np.where(np.arange(n_records) < share * n_records, "yes", "no")
+
+
+def test_second_round_finds_a_rare_class_within_epsilon(tmp_path):
+    rows, labels = rare_text()
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1.0, delta=1e-4)
+    clf = PATEClassifier(method="neighbors", epsilon=1.0, ledger=ledger)
+    first = ClassRelease(epsilon=0.03, delta=1e-8, neighbors=REPLACED)
+    assert first.threshold("yes") > 600 + 5 * np.sqrt(2) / 0.015  # the noise hides it
+    clf.fit(rows, labels, rows[:500] + 0.1)
+    assert clf.classes_.tolist() == ["no", "yes"]
+    assert clf.privacy_spent_.epsilon <= 1.0
+    assert len(ledger.history()) == 1
+    with pytest.raises(BudgetExceededError):
+        clf.set_params(epsilon=0.01, classes=["no", "yes"], on_bad_plan="warn")
+        clf.fit(rows, labels, rows[:500] + 0.1)
+
+
+def test_second_round_states_both_rounds():
+    neighbors = Neighbors(relation="replace_one", unit="record", n_records=10_000)
+    first = ClassRelease(epsilon=0.1, delta=1e-8, neighbors=neighbors, more_epsilon=0.1)
+    second = first.second_round()
+    assert second.cost.pure == pytest.approx(0.2)
+    assert first.cost.delta == second.cost.delta == 1e-8
+    assert second.threshold("yes") == first.threshold("yes")
+    assert first.threshold("yes") > ClassRelease(
+        epsilon=0.1, delta=1e-8, neighbors=neighbors
+    ).threshold("yes")
+
+
+def test_second_round_of_a_seeded_fit_has_noise_of_its_own(monkeypatch):
+    drawn = []
+    noisy = LaplaceMechanism.noisy
+
+    def recorded(mechanism, counts, rng):
+        result = noisy(mechanism, counts, rng)
+        drawn.append((result - counts)[:, 0] / mechanism.scale)
+        return result
+
+    monkeypatch.setattr(LaplaceMechanism, "noisy", recorded)
+    with pytest.raises(ValueError, match="at least 2 classes"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        PATEClassifier(random_state=0).fit(X[:300], np.full(300, 7))
+    first, second = drawn
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.6  # of 101 labels; 1 with the same noise
+
+
+@pytest.mark.parametrize(("n_rare", "follows"), [(100, False), (1500, True)])
+def test_second_round_follows_records_with_labels_that_were_not_found(n_rare, follows):
+    neighbors = Neighbors(relation="replace_one", unit="record", n_records=10_000)
+    release = ClassRelease(epsilon=0.5, delta=1e-8, neighbors=neighbors, more_epsilon=0.2)
+    counts = {"a": 6000, "b": 4000 - n_rare} | {f"rare {k}": n_rare // 50 for k in range(50)}
+    found = release.publish(counts, np.random.default_rng(0))
+    assert (found is None) == follows
+
+
+def test_second_round_does_not_depend_on_a_private_number_of_records():
+    release = ClassRelease(epsilon=0.5, delta=1e-8, neighbors=JOINED, more_epsilon=0.2)
+    counts = {"a": 6000, "b": 3000} | {f"rare {k}": 20 for k in range(50)}
+    assert release.publish(counts, np.random.default_rng(0)) is not None
+
+
+def test_statement_with_fixed_noise_covers_a_second_round():
+    """The noise is fixed, so the rest does not use up epsilon; a second round might."""
+    rows, labels = np.random.default_rng(0).normal(size=(4000, 2)), np.arange(4000) % 2
+    clf = PATEClassifier(method="neighbors", aggregator=LaplaceMechanism(20.0), epsilon=1.0)
+    clf.fit(rows, labels, rows[:500] + 0.1)
+    assert clf.privacy_spent_.epsilon == pytest.approx(1.0)

@@ -28,10 +28,18 @@ _USES = (
     "synthetic rows",
     "extra releases",
     "target",
+    "second round of the target",
 )
 
 #: Uses that draw the noise of the privacy guarantee.
-_NOISE = ("noise", "test", "synthesis", "extra releases", "target")
+_NOISE = (
+    "noise",
+    "test",
+    "synthesis",
+    "extra releases",
+    "target",
+    "second round of the target",
+)
 
 #: Set when this process has issued the warning; an event, because threads share it.
 _has_warned = threading.Event()

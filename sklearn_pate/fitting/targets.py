@@ -54,9 +54,6 @@ if TYPE_CHECKING:
 #: Part of delta for the threshold of classes, as for texts of an estimated schema.
 _DELTA_FRACTION = 1 / 1000
 
-#: Methods with a cost that does not depend on the number of classes.
-_OF_RECORDS = ("neighbors", "sums")
-
 #: Smallest delta of the threshold.
 _MIN_DELTA = 1e-300
 
@@ -102,6 +99,23 @@ class FirstRelease:
         return not isinstance(self.release, ShareRelease)
 
     @property
+    def epsilon(self) -> float:
+        """Pure epsilon of the release, with that of its first round."""
+        earlier = getattr(self.release, "earlier", None)
+        return (
+            self.release.epsilon if earlier is None else sum_up(self.release.epsilon, earlier.pure)
+        )
+
+    @property
+    def is_second(self) -> bool:
+        """Whether the release is a second round."""
+        return getattr(self.release, "earlier", None) is not None
+
+    def second_round(self) -> FirstRelease:
+        """Return the release that follows if the first round finds too few classes."""
+        return FirstRelease(self.release.second_round(), entry=self.entry)
+
+    @property
     def rarest_share(self) -> float | None:
         """Published share of the rarest class; None if no class counts are published."""
         return None if self.found is None else self.found.rarest_share
@@ -123,8 +137,9 @@ class FirstRelease:
 
         Epsilons and deltas are added. This holds for any rest, as it is planned for each outcome
         of the release within the rest of epsilon and delta (Dwork, Roth 2014, theorem 3.16). If
-        another outcome may choose another method, or change the cost of teachers, the guarantee of
-        the rest is its limit, and not the guarantee of the rest that follows.
+        classes are counted, another outcome may require a second round, choose another method, or
+        change the cost of teachers: then the guarantee of the rest is its limit, and not the
+        guarantee of the rest that follows.
 
         Parameters
         ----------
@@ -138,8 +153,7 @@ class FirstRelease:
         cost = self.cost
         limit, delta = cap
         epsilon = plan.epsilon
-        of_records = choice.is_fixed and choice.name in _OF_RECORDS
-        if not (of_records or isinstance(self.release, RangeRelease)) and limit is not None:
+        if not isinstance(self.release, RangeRelease) and limit is not None:
             epsilon = max(epsilon, limit)
         if choice.is_fixed and plan.delta is not None:
             delta = plan.delta
@@ -203,7 +217,7 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
             f"n_samples={n_records}, but {_parameter(estimator)} cannot be found without several "
             f"records: {_remedy(estimator)}"
         )
-    epsilon, delta = _prices(estimator, X, given.get("groups"))
+    epsilon, more_epsilon, delta = _prices(estimator, X, given.get("groups"))
     rest = _rest(estimator, kind.made_up, epsilon, delta)
     if isinstance(getattr(rest, "class_weight", None), dict):
         rest.class_weight = None  # it has weights of unknown classes
@@ -220,9 +234,10 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
             f"NeighboringRelation, so {_parameter(estimator)} must be declared: "
             f"{_remedy(estimator)}"
         )
-    release = kind(
-        epsilon=epsilon, delta=delta, neighbors=inputs.neighbors, **_options(estimator, kind)
-    )
+    options: dict[str, Any] = {"more_epsilon": more_epsilon}
+    if kind is RangeRelease:
+        options = {"n_levels": estimator.n_levels, "epsilon_of_fit": _cap(estimator)[0]}
+    release = kind(epsilon=epsilon, delta=delta, neighbors=inputs.neighbors, **options)
     return _First(dataclasses.replace(inputs, first_release=FirstRelease(release)), values)
 
 
@@ -291,8 +306,9 @@ def is_to_find(estimator: Estimator) -> bool:
 def scaled(release: TargetRelease, factor: float, n_records: int) -> TargetRelease:
     """Return a release of fewer records, with noise that is smaller by a factor."""
     changes: dict[str, Any] = {"epsilon": release.epsilon * factor}
-    if isinstance(release, RangeRelease):
-        changes["epsilon_of_fit"] = release.epsilon_of_fit * factor
+    for name in ("epsilon_of_fit", "more_epsilon"):
+        if hasattr(release, name):
+            changes[name] = getattr(release, name) * factor
     neighbors = dataclasses.replace(release.neighbors, n_records=None).with_size(n_records)
     return dataclasses.replace(release, neighbors=neighbors, **changes)
 
@@ -338,6 +354,13 @@ def inputs_of_rest(
         statement = _statement_of(planned, inputs.first_release)
         TargetStep(inputs, first.values, account, statement).take()
         first_release = account.first_release
+        if first_release.found is None:
+            second = first_release.second_round()  # with the cost of the first
+            account.first_release = None
+            inputs = dataclasses.replace(inputs, first_release=second)
+            statement = _statement_of(planned, second)
+            TargetStep(inputs, first.values, account, statement).take()
+            first_release = account.first_release
     account.first_release = first_release
     rest = _rest_after(estimator, first_release)
     with _taken_over(estimator, rest):
@@ -398,7 +421,7 @@ def _published_before(estimator: Estimator, y: Any) -> FirstRelease | None:
     cap, _ = as_cap(estimator.epsilon, estimator.delta)
     changed = {
         _parameter(estimator): (declared(estimator, None, y) is None) != first_release.finds_target,
-        "epsilon": cap is None or cap <= first_release.release.epsilon,
+        "epsilon": cap is None or cap <= first_release.epsilon,
     }
     if first_release.finds_target:
         values = first_release.release.check(y)
@@ -454,9 +477,10 @@ class TargetStep(Step):
         self.account.append(self.statement, self.inputs.known_first_release.cost)
 
     def publish(self, gathered: Any) -> None:
-        """Publish the target, and store it on the account."""
+        """Publish the target, and store it on the account; `found` is None for a second round."""
         first_release = self.inputs.known_first_release
-        noise = np.random.default_rng(self.inputs.seeds["target"])
+        use = "second round of the target" if first_release.is_second else "target"
+        noise = np.random.default_rng(self.inputs.seeds[use])
         found = first_release.release.publish(gathered, noise)
         self.account.first_release = dataclasses.replace(
             first_release, found=found, entry=self.account.entry
@@ -485,9 +509,7 @@ def _rest_after(estimator: Estimator, first_release: FirstRelease) -> Estimator:
     values = first_release.found.target.values
     if isinstance(first_release.found.target, NumberTarget):
         values = values[[0, -1]]
-    rest = _rest(
-        estimator, values.tolist(), first_release.release.epsilon, first_release.release.delta
-    )
+    rest = _rest(estimator, values.tolist(), first_release.epsilon, first_release.release.delta)
     weight = getattr(rest, "class_weight", None)
     if first_release.finds_target and isinstance(
         weight, dict
@@ -511,8 +533,8 @@ def _taken_over(estimator: Estimator, rest: Estimator) -> Iterator[None]:
                 setattr(estimator, name, vars(rest)[name])
 
 
-def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
-    """Return the epsilon and the delta of the release."""
+def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float, float]:
+    """Return the epsilons of the release and of a second round, and the delta of both."""
     method = estimator.method
     # A method may have a partition of its own, whose relation is known only later
     is_public = groups is None and (
@@ -523,14 +545,15 @@ def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
         n_records=_num_samples(X) if is_public else None, epsilon=epsilon
     )
     if not issubclass(estimator.target_type, ClassTarget):
-        return fraction * epsilon, 0.0
+        return fraction * epsilon, 0.0, 0.0
     if delta * _DELTA_FRACTION < _MIN_DELTA:
         raise ValueError(
             f"delta={delta:g} is too small to find classes, as a thousandth of it bounds the "
             f"probability that a rare label is published: {_remedy(estimator)}, or use a larger "
             "delta"
         )
-    return fraction * epsilon, delta * _DELTA_FRACTION
+    more = rules.default_second_target_fraction(fraction)
+    return fraction * epsilon, more * epsilon, delta * _DELTA_FRACTION
 
 
 def _size_is_public(method: Any) -> bool:
@@ -563,13 +586,6 @@ def _with(estimator: Estimator, **params: Any) -> Estimator:
     rest = object.__new__(type(estimator))
     vars(rest).update(vars(estimator) | params)
     return rest
-
-
-def _options(estimator: Estimator, kind: type[TargetRelease]) -> dict[str, Any]:
-    """Return the parameters that only this kind of release has."""
-    if kind is ClassRelease:
-        return {}
-    return {"n_levels": estimator.n_levels, "epsilon_of_fit": _cap(estimator)[0]}
 
 
 def _parameter(estimator: Estimator) -> str:

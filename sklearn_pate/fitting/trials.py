@@ -261,7 +261,7 @@ def _fitted(
     if targets.is_to_find(estimator):
         release = targets.scaled(inputs.known_first_release.release, factor, len(split.y))
         rng = np.random.default_rng((split.seed, 1))
-        target = release.publish(release.gather(split.y, None), rng).target
+        target = release.published(release.gather(split.y, None), rng).target
     method = estimator.method
     if isinstance(method, str):
         method = {ReverseNeighbors: "neighbors", ClassSums: "sums"}[type(inputs.method)]

@@ -10,6 +10,7 @@ or one number in each of two partitions. Noise: Laplace, on each count.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ COMMON_LABELS = (-1, 0, 1, 2)
 
 #: Probability that noise alone makes any of the common labels a class; the same for the others.
 _FALSE_ALARM = 0.01
+
+#: Share of the records with labels that were not found, above which a second round follows, and the
+#: same in standard deviations of its noise.
+_SHARE_NOT_FOUND, _SDS_NOT_FOUND = 0.02, 4.0
 
 #: Floats up to this number represent whole numbers exactly.
 _LARGEST_WHOLE_FLOAT = 2.0**53
@@ -134,16 +139,39 @@ class TargetRelease(ABC):
         """
 
     @abstractmethod
-    def publish(self, gathered: Any, rng: np.random.Generator) -> FoundTarget:
-        """Return the target of noisy counts; raise an error if nothing was found."""
+    def publish(self, gathered: Any, rng: np.random.Generator) -> FoundTarget | None:
+        """Return the target of noisy counts; None if `second_round` follows.
+
+        Raise an error if nothing was found.
+        """
+
+    def published(self, gathered: Any, rng: np.random.Generator) -> FoundTarget:
+        """Return the published target, of the second round if one follows."""
+        found = self.publish(gathered, rng)
+        return self.second_round().published(gathered, rng) if found is None else found
+
+    def second_round(self) -> TargetRelease:
+        """Return the release that follows if `publish` returns None."""
+        raise NotImplementedError(f"{type(self).__name__} has one round")
 
     @abstractmethod
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ClassRelease(TargetRelease):
     """Release of the classes: labels whose noisy count exceeds a threshold.
+
+    Parameters
+    ----------
+    epsilon, delta, neighbors
+        As in `TargetRelease`; `delta` is for both rounds.
+    more_epsilon : float, default=0.0
+        Pure epsilon of a second round. It follows if the first round finds fewer than two classes,
+        or if more than 2 % of the records have other labels. 0 means that there is none.
+    earlier : rdp.Cost or None, default=None
+        Cost of the first round, if this is the second.
 
     Notes
     -----
@@ -157,6 +185,10 @@ class ClassRelease(TargetRelease):
     most `delta`. Given that no such label is published in either run, the runs are those of counts
     of the same labels. So the release is (epsilon, q)-DP, and a fit whose later steps are (e, d)-DP
     for each outcome is (epsilon + e, q + d)-DP: see `SchemaRelease`.
+
+    *Second round.* Whether it follows depends on published counts and on the public number of
+    records. It is one of the later steps, so its epsilon is taken from the rest. q is at most half
+    of `delta` in each round, and both rounds together are stated in either case.
 
     Examples
     --------
@@ -175,11 +207,26 @@ class ClassRelease(TargetRelease):
     released_as = "noisy counts of the labels, from which the classes were found"
     made_up = (0, 1)
 
+    more_epsilon: float = 0.0
+    earlier: Cost | None = None
+
     @property
     def cost(self) -> Cost:
-        """The `Cost` of the counts and of the threshold."""
+        """The `Cost` of the counts, of an earlier round, and of the thresholds of both rounds."""
         own = Event(self.mechanism(), self.neighbors.counts(1)).cost()
+        if self.earlier is not None:
+            return self.earlier.plus(own)
         return Cost(own.rdp, own.mu_squared, own.pure, self.delta)
+
+    @property
+    def _has_two_rounds(self) -> bool:
+        return self.more_epsilon > 0 or self.earlier is not None
+
+    def second_round(self) -> ClassRelease:
+        """Return the release that follows if `publish` returns None."""
+        return dataclasses.replace(
+            self, epsilon=self.more_epsilon, more_epsilon=0.0, earlier=self.cost
+        )
 
     def threshold(self, label: Any) -> int:
         """Return the smallest noisy count at which a label is a class."""
@@ -188,7 +235,7 @@ class ClassRelease(TargetRelease):
             n_common = len(COMMON_LABELS)
             n_labels = n_common if label in COMMON_LABELS else len(FIXED_LABELS) - n_common
             return _least_count(gamma, _FALSE_ALARM / n_labels)
-        return 1 + _least_count(gamma, self.delta)
+        return 1 + _least_count(gamma, self.delta / 2 if self._has_two_rounds else self.delta)
 
     @staticmethod
     def check(y: Any) -> np.ndarray:
@@ -220,13 +267,13 @@ class ClassRelease(TargetRelease):
             found = dict.fromkeys(FIXED_LABELS, 0) | found
         return found
 
-    def publish(self, gathered: dict[Any, int], rng: np.random.Generator) -> FoundTarget:
-        """Return the labels whose noisy count reaches the threshold.
+    def publish(self, gathered: dict[Any, int], rng: np.random.Generator) -> FoundTarget | None:
+        """Return the labels whose noisy count reaches the threshold; None for a second round.
 
         Raises
         ------
         ValueError
-            If these are fewer than two.
+            If these are fewer than two, and no second round follows.
         """
         labels = sorted(gathered)
         counts = np.array([gathered[label] for label in labels], dtype=np.int64)
@@ -236,6 +283,8 @@ class ClassRelease(TargetRelease):
             for label, count in zip(labels, noisy, strict=True)
             if count >= self.threshold(label)
         }
+        if self.more_epsilon > 0 and self._are_missing(found):
+            return None
         if len(found) < 2:
             raise ValueError(
                 f"a classifier needs at least 2 classes, and the noise hides all labels but "
@@ -245,9 +294,28 @@ class ClassRelease(TargetRelease):
         target = ClassTarget(sorted(found))
         return FoundTarget(target, np.array([found[label] for label in sorted(found)]))
 
+    def _are_missing(self, found: dict[Any, float]) -> bool:
+        """Return whether too few labels were found, by their noisy counts."""
+        if len(found) < 2:
+            return True
+        n_records = self.neighbors.n_records
+        if n_records is None:  # it is private
+            return False
+        noise = _SDS_NOT_FOUND * _std(self.mechanism()) * math.sqrt(len(found))
+        return n_records - sum(found.values()) > max(noise, _SHARE_NOT_FOUND * n_records)
+
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
-        return f"{self._found_from}. All that follows is a forecast for 2 classes"
+        again = ""
+        if self.more_epsilon > 0:
+            second = self.second_round()
+            text, number, common = (second.threshold(label) for label in (None, 3, 0))
+            again = (
+                f". If fewer than 2 classes are found, or more than {100 * _SHARE_NOT_FOUND:g} % "
+                f"of the records have other labels, a second round with epsilon "
+                f"{second.epsilon:.3g} finds classes of {text}, {number} and {common}"
+            )
+        return f"{self._found_from}{again}. All that follows is a forecast for 2 classes"
 
     @property
     def _found_from(self) -> str:
