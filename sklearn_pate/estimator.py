@@ -36,6 +36,7 @@ from .fitting.inputs import (
 from .fitting.methods import make_method
 from .fitting.run import keeping
 from .fitting.seeds import seed_streams
+from .fitting.sites import records_of
 from .methods import MethodChoice
 from .methods.base import Method
 from .neighbors import RowVectorizer
@@ -178,6 +179,7 @@ class PATEEstimator(CheckedEstimator):
             "sample_weight": sample_weight,
         }
         with keeping(self, self.ledger) as account:
+            X = records_of(self, X, y=y, **given)
             given["fit_number"] = fit_number
             with targets.inputs_of_rest(self, account, X, y, **given) as inputs:
                 run.fit(inputs, account)
@@ -248,6 +250,7 @@ class PATEEstimator(CheckedEstimator):
             "groups": groups,
             "sample_weight": sample_weight,
         }
+        X = records_of(self, X, y=y, **given)
         if y_public is None:
             return targets.plan(self, X, y, **given)
         labels = trials.check_labels(self, X_public, y_public)
@@ -302,6 +305,8 @@ class PATEEstimator(CheckedEstimator):
         10
         """
         with keeping(self, self.ledger) as account:
+            given = {"X_public": X_public, "groups": groups, "sample_weight": sample_weight}
+            X = records_of(self, X, y=y, **given)
             known = targets.declared(self, X, y)
             if known is None:
                 raise ValueError(
