@@ -140,8 +140,8 @@ class PATEEstimator(CheckedEstimator):
             Private features. They are passed to the teachers unchanged, including text columns,
             categoricals and arrays with more than two axes. A `numpy.memmap` is read one part at a
             time. Votes depend on the dtypes and categories of a DataFrame, so these must be equal
-            to the dtypes and categories of `X_public`. With `teachers.Sites`, each teacher loads
-            its own data.
+            to the dtypes and categories of `X_public`. With `teachers.Sites`, the data of each
+            site are loaded and counted where they are.
         y : array-like of shape (n_samples,)
             Private labels: strings, integers or booleans. For a regressor, finite numbers. None
             with `Sites`.
@@ -170,7 +170,7 @@ class PATEEstimator(CheckedEstimator):
             See the class.
         ValueError
             If lengths or features are inconsistent, parameters are out of range, or `X_public` is
-            missing although `X` is `Sites`.
+            missing although `X` is `Sites` with one teacher each.
         """
         fit_number = next_fit_number()
         given: dict[str, Any] = {

@@ -356,6 +356,7 @@ def check_inputs(
     alike = None if getattr(synthesizer, "reads_by_value", False) else X_public
     is_found = first_release is not None and first_release.finds_target
     if isinstance(X, SiteRecords):
+        not_covered += sites.not_covered_by(X)
         private = sites.check_data(checked, X, alike, is_found, synthesizer)
     else:
         private = checks.check_data(

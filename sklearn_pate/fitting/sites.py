@@ -43,6 +43,12 @@ if TYPE_CHECKING:
 #: What `load` may return in addition to X and y.
 _KEYS = ("groups", "sample_weight")
 
+#: Entry of `privacy_spent_.not_covered`: identifiers of two sites are not compared.
+_JOINED_GROUPS = (
+    "all records together of a group at several sites, because its records at each site count as "
+    "a group of their own"
+)
+
 
 class _Loaded(NamedTuple):
     """Checked records of one site; `labels` as in `_Survey`."""
@@ -425,6 +431,11 @@ def check_data(
         has_others=is_found and isinstance(target, ClassTarget),
     )
     return PrivateData(X=None, codes=None, target=target, at_sites=at_sites)
+
+
+def not_covered_by(X: SiteRecords) -> tuple[str, ...]:
+    """Return entries for `privacy_spent_.not_covered`."""
+    return (_JOINED_GROUPS,) if X.has_groups and len(X.readers) > 1 else ()
 
 
 def _check_declared(form: Rows, synthesizer: Any) -> None:

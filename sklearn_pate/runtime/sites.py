@@ -162,7 +162,8 @@ def each_site(
     tasks = ((reader, function, get_config()) for reader in readers)
     add_up(
         lambda result: add(result.gathered),
-        partial(run, function=_at_site, n_jobs=n_jobs),
+        # No site is loaded in this process if its function cannot be sent to a worker
+        partial(run, function=_at_site, n_jobs=n_jobs, may_stay=False),
         tasks,
         threads=threads,
         on_done=on_done,
