@@ -14,12 +14,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_pate import PATEClassifier, PATERegressor
+from sklearn_pate import PATEClassifier, PATERegressor, rules
 from sklearn_pate.datasets import fetch_adult
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.fitting import methods, synthesizers
 from sklearn_pate.fitting import sites as fitting_sites
 from sklearn_pate.ledger import PrivacyLedger
-from sklearn_pate.methods import ClassSums, ReverseNeighbors, Teachers
+from sklearn_pate.methods import ClassSums, ReverseNeighbors, Teachers, choose
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp.discrete import GRID
 from sklearn_pate.releases import Release
@@ -114,10 +115,6 @@ def test_table_of_sites_equals_table_of_pooled_records(method, given, n_jobs):
     expected = clf.poll(X, LABELS, X_PUBLIC, **given)
     np.testing.assert_array_equal(votes.counts, expected.counts)
     assert votes.neighbors == expected.neighbors and expected.counts.any()
-    assert_same(
-        published(clf.fit_votes(votes, X_PUBLIC)),
-        published(clone(clf).fit_votes(expected, X_PUBLIC)),
-    )
 
 
 FEW = ClassSumsSynthesizer(n_rows=200)
@@ -208,9 +205,12 @@ def test_arrays_of_sites_vote_as_the_pooled_array(make):
 
 
 def test_sites_of_one_record_each_vote_as_the_pooled_records():
-    rows = np.arange(30)
+    rows = np.arange(12)
     sites = Sites(lambda name: (X.iloc[[int(name)]], LABELS[[int(name)]]), [str(i) for i in rows])
-    for clf, public in ((classifier(classes=None, epsilon=50.0), X_PUBLIC), (classifier(), None)):
+    for clf, public in (
+        (classifier(classes=None, epsilon=50.0), X_PUBLIC),
+        (classifier(synthesizer=FEW), None),
+    ):
         clf.set_params(on_bad_plan="warn")
         found = clone(clf).fit(sites, None, public)
         assert_same(published(found), published(clf.fit(X.iloc[rows], LABELS[rows], public)))
@@ -289,12 +289,10 @@ def test_sites_return_whole_numbers_and_no_rows(monkeypatch, clf, X_public):
     surveys, others = results[: len(NAMES)], results[len(NAMES) :]
     for survey in surveys:
         assert survey.form.shape == (0, 3) and survey.n_records == (AT_SITES == survey.name).sum()
-    sizes = {}
+    sizes, sizes_of_sites = {}, np.unique(PLACES, return_counts=True)[1][:3]
     for part in parts_of([result for result in others if result is not None]):
         if isinstance(part, np.ndarray):
-            assert (
-                part.dtype.kind == "i" and len(part) not in np.unique(PLACES, return_counts=True)[1]
-            )
+            assert part.dtype.kind == "i" and len(part) < 160 and len(part) not in sizes_of_sites
             sizes[part.shape] = sizes.get(part.shape, 0) + 1
         else:  # texts of columns and labels, counts, and targets
             is_text = isinstance(part, str) and part in ("no", "yes", "u", "v")
@@ -377,6 +375,26 @@ def test_statement_names_groups_at_several_sites():
     assert not classifier().fit(at_sites(), None, X_PUBLIC).privacy_spent_.not_covered
     with pytest.raises(ValueError, match="these votes protect one record"):
         classifier(unit="group").fit(at_sites(), None, X_PUBLIC)
+
+
+@cases("X_public", X_PUBLIC, None, ids=["public rows", "no public rows"])
+def test_number_of_records_of_groups_at_sites_is_used_nowhere(monkeypatch, X_public):
+    notes = [
+        note_calls(monkeypatch, rules, name, lambda *args, **given: given["n_records"])
+        for name in ("default_target_fraction", "estimates_within_bounds")
+    ]
+    notes.append(
+        note_calls(monkeypatch, choose, "PublicCounts", lambda *args, **given: given["n_records"])
+    )
+    for module in (methods, synthesizers):
+        monkeypatch.setattr(module, "PublicCounts", choose.PublicCounts)
+    clf = classifier(classes=None, schema=None if X_public is not None else {"size": (-5, 7)})
+    for given, expected in ({"groups": PERSONS}, None), ({}, N):
+        clf.plan(at_sites(**given), None, X_public)
+        found = [number for calls in notes for number in calls]
+        assert len(found) >= 2 and set(found) == {expected}
+        for calls in notes:
+            calls.clear()
 
 
 def moved():
@@ -478,7 +496,7 @@ def test_site_with_wrong_data_is_named_and_nothing_is_paid_for(ledger, change, m
 @cases(
     "y, message",
     (np.where(CODES, "yes", "no").astype(object), None),
-    (CODES, "different kinds of labels, text and numbers"),
+    (CODES, "'south' and 'north' have different kinds of labels"),
 )
 def test_sites_with_labels_of_different_kinds_are_refused(y, message):
     sites = Sites(lambda name: load(name, y=y if name == "south" else LABELS), NAMES)
@@ -665,8 +683,11 @@ def test_interrupted_fit_of_sites_has_paid_for_nothing(tmp_path, ledger, monkeyp
 
 
 def test_bounds_of_sites_are_paid_for_once_a_site_fails_between_their_steps(ledger):
-    sites = Sites(Calls(2, y=NUMBERS), NAMES)
     clf = regressor(ledger=ledger, random_state=None)
+    with pytest.raises(TeacherError, match="site 'south'"):
+        clf.fit(Sites(Calls(1, y=NUMBERS), NAMES), None, X_PUBLIC)
+    assert ledger.epsilon_spent == 0
+    sites = Sites(Calls(2, y=NUMBERS), NAMES)
     with pytest.raises(TeacherError, match="site 'south'") as caught:
         clf.fit(sites, None, X_PUBLIC)
     assert 0 < ledger.epsilon_spent < 4.0
@@ -710,6 +731,15 @@ def test_output_of_load_is_suppressed_and_generators_are_restored(capfd):
     classifier().fit(Sites(loud, NAMES), None, X_PUBLIC)
     assert np.random.get_state()[1].tobytes() == before
     assert SECRET not in "".join(capfd.readouterr())
+
+
+def test_memory_holds_nothing_of_sites(tmp_path):
+    clf = classifier(method="neighbors", random_state=None, memory=str(tmp_path / "memory"))
+    first = clf.poll(at_sites(), None, X_PUBLIC).counts
+    np.testing.assert_array_equal(first, clf.poll(at_sites(), None, X_PUBLIC).counts)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    functions = {path.parent.parent.name for path in files if path.name == "output.pkl"}
+    assert functions == {"_entropy"}  # seeds alone
 
 
 def test_verbose_fit_counts_sites(capsys):

@@ -60,7 +60,8 @@ class _Loaded(NamedTuple):
     sample_weight: np.ndarray | None
 
 
-class _Survey(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class _Survey:
     """The form of the records of one site, and their number, which is private.
 
     Attributes
@@ -87,7 +88,7 @@ class _Survey(NamedTuple):
     is_within: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SiteReader:
     """Loads and checks the records of one site, where it is called; see `runtime.sites.Reader`.
 
@@ -183,7 +184,7 @@ class SiteReader:
         if n_records:
             release = ClassRelease if issubclass(self.target_type, ClassTarget) else RangeRelease
             values = release.check(y)
-            labels = _kind_of_labels(y, values)
+            labels = "numbers" if release is RangeRelease else _kind_of_labels(y, values)
         groups = None if groups is None else normalize_groups(groups, n_records)
         weight = checks._checked_weight(n_records, sample_weight)
         if weight is not None and ((weight < 0) | (weight > 1)).any():
