@@ -344,23 +344,24 @@ def _records_vote(estimator: Estimator) -> bool:
 
 def _check_supported(estimator: Estimator, X_public: Rows, given: dict[str, Any]) -> None:
     """Refuse arguments and parameters that require the records here."""
-    own = estimator.synthesizer is not None and not is_ours(estimator.synthesizer)
-    refused = {
-        **{
-            f"{name} must be None when X is Sites, because load returns it: return X, y"
-            + ("" if name == "y" else f", {{{name!r}: ...}}"): value is not None
-            for name, value in given.items()
-        },
-        "releases must be None when X is Sites, because a release of your own counts the records "
-        "here": bool(estimator.releases),
-        "a synthesizer of your own cannot be used when X is Sites, because it counts the records "
-        "here: leave synthesizer=None": own,
-    }
-    for message, is_so in refused.items():
-        if is_so:
-            raise ValueError(message)
+    for name, value in given.items():
+        if value is not None:
+            returned = "X, y" if name == "y" else f"X, y, {{{name!r}: ...}}"
+            raise ValueError(
+                f"{name} must be None when X is Sites, because load returns it: return {returned}"
+            )
+    if estimator.releases:
+        raise ValueError(
+            "releases must be None when X is Sites, because a release of your own counts records "
+            "in the process of the fit"
+        )
     if estimator.synthesizer is not None:
         check_no_public(X_public)
+        if not is_ours(estimator.synthesizer):
+            raise ValueError(
+                "a synthesizer of your own cannot be used when X is Sites, because it counts "
+                "records in the process of the fit: leave synthesizer=None"
+            )
 
 
 def _check_alike(surveys: list[_Survey]) -> None:
@@ -407,7 +408,7 @@ def check_data(
     X : SiteRecords
         From `records_of`.
     X_public : array-like with n_public rows or None
-        As in `checks.check_data`.
+        As in `checks.check_data`. With a synthesizer, sites are compared with its columns instead.
     is_found : bool
         Whether the target was found by a noisy release.
     synthesizer : Synthesizer or None
@@ -416,7 +417,7 @@ def check_data(
     target = estimator._declared_target()
     for reader, form in zip(X.readers, X.forms, strict=True):
         try:
-            if X_public is None:
+            if synthesizer is not None:
                 _check_declared(form, synthesizer)
             elif form.shape[1:] != X_public.shape[1:]:
                 raise ValueError("X does not have the columns of X_public")
