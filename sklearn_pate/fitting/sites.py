@@ -417,7 +417,7 @@ def check_data(
     target = estimator._declared_target()
     for reader, form in zip(X.readers, X.forms, strict=True):
         try:
-            if synthesizer is not None:
+            if X_public is None or synthesizer is not None:
                 _check_declared(form, synthesizer)
             elif form.shape[1:] != X_public.shape[1:]:
                 raise ValueError("X does not have the columns of X_public")
