@@ -62,7 +62,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
           must be learnt, such as images.
         - "auto": teachers if `base_estimator` or a parameter that only teachers have is set
           (`n_teachers`, `partition`, `keep_teachers`, `timeout`, `n_queries`, `query_strategy`,
-          `accounting`, an `Aggregator`, or `Sites` as X). Otherwise "neighbors" or "sums",
+          `accounting`, or an `Aggregator`). Otherwise "neighbors" or "sums",
           depending on public numbers and, for two classes, on how rare one is. Noisy counts of
           declared classes are then released first, with 1 to 5 % of `epsilon`. See
           `methods.choose_method`; `plan` contains the reason.

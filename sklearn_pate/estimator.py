@@ -36,6 +36,7 @@ from .fitting.inputs import (
 from .fitting.methods import make_method
 from .fitting.run import keeping
 from .fitting.seeds import seed_streams
+from .fitting.sites import records_of
 from .methods import MethodChoice
 from .methods.base import Method
 from .neighbors import RowVectorizer
@@ -139,8 +140,8 @@ class PATEEstimator(CheckedEstimator):
             Private features. They are passed to the teachers unchanged, including text columns,
             categoricals and arrays with more than two axes. A `numpy.memmap` is read one part at a
             time. Votes depend on the dtypes and categories of a DataFrame, so these must be equal
-            to the dtypes and categories of `X_public`. With `teachers.Sites`, each teacher loads
-            its own data.
+            to the dtypes and categories of `X_public`. With `teachers.Sites`, the data of each
+            site are loaded and counted where they are.
         y : array-like of shape (n_samples,)
             Private labels: strings, integers or booleans. For a regressor, finite numbers. None
             with `Sites`.
@@ -169,7 +170,7 @@ class PATEEstimator(CheckedEstimator):
             See the class.
         ValueError
             If lengths or features are inconsistent, parameters are out of range, or `X_public` is
-            missing although `X` is `Sites`.
+            missing although `X` is `Sites` with one teacher each.
         """
         fit_number = next_fit_number()
         given: dict[str, Any] = {
@@ -178,6 +179,7 @@ class PATEEstimator(CheckedEstimator):
             "sample_weight": sample_weight,
         }
         with keeping(self, self.ledger) as account:
+            X = records_of(self, X, y=y, **given)
             given["fit_number"] = fit_number
             with targets.inputs_of_rest(self, account, X, y, **given) as inputs:
                 run.fit(inputs, account)
@@ -248,6 +250,7 @@ class PATEEstimator(CheckedEstimator):
             "groups": groups,
             "sample_weight": sample_weight,
         }
+        X = records_of(self, X, y=y, **given)
         if y_public is None:
             return targets.plan(self, X, y, **given)
         labels = trials.check_labels(self, X_public, y_public)
@@ -302,6 +305,8 @@ class PATEEstimator(CheckedEstimator):
         10
         """
         with keeping(self, self.ledger) as account:
+            given = {"X_public": X_public, "groups": groups, "sample_weight": sample_weight}
+            X = records_of(self, X, y=y, **given)
             known = targets.declared(self, X, y)
             if known is None:
                 raise ValueError(

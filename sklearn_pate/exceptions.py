@@ -86,7 +86,7 @@ class PrivacyTestError(_AfterPayment):
 
 
 class TeacherError(ValueError, TypeError):
-    """A teacher failed, or the votes of a block of records could not be counted.
+    """A teacher or a site failed, or the votes of a block of records could not be counted.
 
     The text of the teacher's error may quote records, so the message repeats known phrases only.
     This error is both a ValueError and a TypeError because the teacher's error may be either.

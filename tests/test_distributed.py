@@ -222,6 +222,15 @@ def test_dask_workers_load_sites(client):
     np.testing.assert_array_equal(votes.counts, expected.counts)
 
 
+def test_dask_workers_count_the_records_of_sites(client):
+    names = [str(i) for i in range(24)]
+    clf = PATEClassifier(method="neighbors", classes=["no", "yes"], random_state=0)
+    votes = clf.poll(Sites(partial(load, home=os.getpid()), names), None, X_PUBLIC)
+    with parallel_config(backend="sequential"):
+        expected = clf.poll(X, np.array(["no", "yes"])[Y], X_PUBLIC)
+    np.testing.assert_array_equal(votes.counts, expected.counts)
+
+
 def write_to(path):
     """Send all that this process says to a file."""
     with open(path, "ab") as file:

@@ -26,7 +26,7 @@ from sklearn_pate.aggregators import GNMax, LaplaceMechanism, TableMechanism
 from sklearn_pate.encoding import custom
 from sklearn_pate.encoding.custom import are_far, largest_sizes, transformed, treats_rows_alone
 from sklearn_pate.exceptions import BadPlanError
-from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods import ReverseNeighbors, Teachers
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import RowVectorizer
 from sklearn_pate.neighbors.centers import have_distances, make_centers, nearest_cells
@@ -403,7 +403,8 @@ def test_method_data_and_votes_must_agree():
     with pytest.raises(ValueError, match="aggregator"):
         clone(teachers).set_params(aggregator=LaplaceMechanism()).fit(X, Y, X_public=X_PUBLIC)
     with pytest.raises(ValueError, match=r"method=.* cannot be used when X is Sites"):
-        pate().fit(Sites(lambda name: None, ["a", "b"]), None, X_public=X_PUBLIC)
+        own = PATEClassifier(method=Teachers([LogisticRegression()]), classes=[0, 1, 2])
+        own.fit(Sites(lambda name: None, ["a", "b"]), None, X_public=X_PUBLIC)
     votes = pate().poll(X, Y, X_public=X_PUBLIC)
     for given, reason in (
         (

@@ -365,9 +365,9 @@ def test_student_error_keeps_released_means():
     assert not np.isnan(caught.value.public_labels).any()
 
 
-def test_regressor_refuses_sites():
-    with pytest.raises(ValueError, match="PATERegressor cannot be fitted when X is Sites"):
-        PATERegressor(bounds=(0, 1)).fit(Sites(print, ["a", "b"]), None, X[PUBLIC])
+def test_teachers_of_regressor_refuse_sites():
+    with pytest.raises(ValueError, match="teachers of PATERegressor cannot vote when X is Sites"):
+        PATERegressor(Ridge(), bounds=(0, 1)).fit(Sites(print, ["a", "b"]), None, X[PUBLIC])
 
 
 def test_regressor_refuses_noise_above_all_votes():

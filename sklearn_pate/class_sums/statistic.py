@@ -36,6 +36,7 @@ from ..rdp.contribution import check_contribution
 from ..rdp.cost import bisect
 from ..rdp.discrete import DiscreteGaussian
 from ..runtime.isolation import suppress_output
+from ..runtime.sites import plus
 from ..runtime.workers import batch_size, run, threads_per_worker
 from ..secure import exact_type, plus_noise
 
@@ -390,6 +391,11 @@ class GatheredTotal(NamedTuple):
     n_records: np.ndarray
     whole: int
 
+    def plus(self, other: GatheredTotal) -> GatheredTotal:
+        """Return the sum over the records of both."""
+        total, n_records = plus(self[:2], other[:2])
+        return GatheredTotal(total, n_records, self.whole)
+
 
 class GatheredSums(NamedTuple):
     """Counts, sums by class and second moment about a centre, in whole steps: private.
@@ -410,6 +416,11 @@ class GatheredSums(NamedTuple):
     moment: np.ndarray
     whole: int
     target: Target
+
+    def plus(self, other: GatheredSums) -> GatheredSums:
+        """Return the sums over the records of both."""
+        counts, by_class, moment = plus(self[:3], other[:3])
+        return GatheredSums(counts, by_class, moment, self.whole, self.target)
 
 
 def gather_total(

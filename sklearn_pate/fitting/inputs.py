@@ -44,8 +44,9 @@ from ..releases.synthetic_rows import Synthesis, dry_run_rows
 from ..runtime.isolation import attempt
 from ..runtime.memory import cached_seed, digest, private_memory
 from ..runtime.private_data import PrivateData
+from ..runtime.sites import SiteRecords
 from ..teachers import Sites
-from . import checks, methods, synthesizers
+from . import checks, methods, sites, synthesizers
 from .seeds import seed_streams
 
 if TYPE_CHECKING:
@@ -319,7 +320,7 @@ def check_inputs(
     estimator : PATEClassifier or PATERegressor
         Estimator of the fit or, after the first release, the copy from `targets.rest_of`.
     X, y, X_public, groups, sample_weight
-        As in `fit`.
+        As in `fit`; X may be `SiteRecords`, from `sites.records_of`.
     first_release : FirstRelease or None, default=None
         The release that finds the target, if it is not declared.
 
@@ -331,7 +332,8 @@ def check_inputs(
     if isinstance(X, Sites):
         _check_sites(estimator, X_public, y=y, groups=groups, sample_weight=sample_weight)
     check_not_swapped(X, y, X_public)
-    synthesizer = synthesizers.declared_synthesizer(estimator, X, X_public)
+    form = X.form if isinstance(X, SiteRecords) else X
+    synthesizer = synthesizers.declared_synthesizer(estimator, form, X_public)
     rarest_share = None if first_release is None else first_release.rarest_share
     choice, method = _first_choice(estimator, X, synthesizer, groups, rarest_share)
     _check_parts(estimator, method)
@@ -343,8 +345,8 @@ def check_inputs(
         X_public = dry_run_rows(synthesizer)
         not_covered += read_by(synthesizer)
     else:
-        are_private = warn_if_private(X_public, X)
-        X_public = checks.like_array(X, checks.given_rows(X_public))
+        are_private = warn_if_private(X_public, form)
+        X_public = checks.like_array(form, checks.given_rows(X_public))
         if estimator.base_estimator is None and isinstance(estimator.method, str):
             _check_default_rows(X_public)
         not_covered += are_private
@@ -353,9 +355,13 @@ def check_inputs(
     # No comparison for columns that are read by value: `like` converts private rows later
     alike = None if getattr(synthesizer, "reads_by_value", False) else X_public
     is_found = first_release is not None and first_release.finds_target
-    private = checks.check_data(
-        checked, X, y, alike, sample_weight, groups, counts_records, is_found
-    )
+    if isinstance(X, SiteRecords):
+        not_covered += sites.not_covered_by(X)
+        private = sites.check_data(checked, X, alike, is_found, synthesizer)
+    else:
+        private = checks.check_data(
+            checked, X, y, alike, sample_weight, groups, counts_records, is_found
+        )
     prefix = estimator._prefix if estimator.warm_start else None
     n_attempts = 0 if prefix is None else prefix.n_attempts
     seeds = seed_streams(estimator.random_state, estimator.secure, n_attempts=n_attempts)
@@ -456,7 +462,7 @@ def _check_sites(estimator: Estimator, X_public: Rows, **not_given: Any) -> None
         f"method={estimator.method!r} cannot be used": estimator.method not in ("auto", "teachers"),
         "a synthesizer cannot draw rows": estimator.synthesizer is not None or draws_rows,
         "releases must be None": bool(estimator.releases),
-        f"{type(estimator).__name__} cannot be fitted": not can_be_fitted,
+        f"teachers of {type(estimator).__name__} cannot vote": not can_be_fitted,
         "classes=[all that may occur] must be given": (
             can_be_fitted and estimator._declared_target() is None
         ),

@@ -87,8 +87,6 @@ def chosen(
 
 def _reasons_for_teachers(estimator: Estimator, X: Rows) -> Iterator[str]:
     """Yield a description of each parameter or input that selects teachers."""
-    if isinstance(X, Sites):
-        yield "X is Sites"
     base_estimator = estimator.base_estimator
     if isinstance(base_estimator, list):
         yield "base_estimator is a list"
@@ -99,6 +97,8 @@ def _reasons_for_teachers(estimator: Estimator, X: Rows) -> Iterator[str]:
     aggregator = estimator.aggregator
     if aggregator is not None and not isinstance(aggregator, TableMechanism):
         yield f"aggregator is a {type(aggregator).__name__}"
+    if isinstance(X, Sites):  # records that vote are `SiteRecords`
+        yield "X is Sites"
 
 
 def counts_of_public(
@@ -131,7 +131,7 @@ def counts_of_public(
     n_public, n_columns = method.public_shape
     if not hasattr(X_public, "columns"):  # for sums, all columns of an array count
         n_columns = max(n_columns, X_public[0].size)
-    n_records = None if private.groups is not None else private.n_records
+    n_records = None if private.has_groups else private.n_records
     n_classes = private.target.n_values
 
     def cells_explain() -> float:

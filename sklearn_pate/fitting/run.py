@@ -22,7 +22,7 @@ from ..releases import extra_releases
 from ..releases.base import Step
 from ..releases.prefix import Prefix, can_go_on, fixed_by
 from ..releases.published import Published, warn_of_release
-from ..releases.synthetic_rows import steps_of_rows
+from ..releases.synthetic_rows import at_one_site, steps_of_rows
 from ..releases.votes import Votes
 from ..report.formats import text_rounded_up
 from ..runtime.isolation import attempt, is_ours, suppress_output
@@ -157,7 +157,11 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
         account.keep(account.synthesis.with_rows(rng))
     X_public = given_rows(account.synthesis.rows)
     private = inputs.records
-    if is_ours(account.synthesis.synthesizer):
+    if private.at_sites is not None:
+        like = at_one_site(account.synthesis.synthesizer).like
+        at_sites = private.at_sites.with_readers(like=like)
+        private = dataclasses.replace(private, at_sites=at_sites)
+    elif is_ours(account.synthesis.synthesizer):
         with suppress_output():
             rows, failed = attempt(partial(account.synthesis.synthesizer.like, private.X))
         if failed is not None:

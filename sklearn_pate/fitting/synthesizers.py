@@ -14,6 +14,7 @@ from ..methods.choose import PublicCounts
 from ..rdp import gdp_mu
 from ..runtime.isolation import is_ours, redacted, suppress_output
 from ..runtime.memory import private_memory
+from ..runtime.sites import has_groups
 from ..synthesis import ClassSumsSynthesizer, MarginalSynthesizer, Schema
 from ..teachers import Sites
 
@@ -79,7 +80,9 @@ def counts_of(
     if not isinstance(synthesizer, ClassSumsSynthesizer):
         return None
     size_is_private = getattr(estimator.method, "size_is_private", False)
-    is_public = groups is None and estimator.partition == "random" and not size_is_private
+    is_public = (
+        not has_groups(X, groups) and estimator.partition == "random" and not size_is_private
+    )
     target = estimator._declared_target()
     n_records = _num_samples(X) if is_public else None
     epsilon, delta = as_cap(estimator.epsilon, estimator.delta)

@@ -32,6 +32,7 @@ from ..rdp.cost import sum_up
 from ..releases.base import Step
 from ..releases.synthetic_rows import units_of
 from ..runtime.isolation import attempt, is_ours, suppress_output
+from ..runtime.sites import SiteRecords, has_groups
 from ..schema_release import (
     ClassRelease,
     FoundTarget,
@@ -42,6 +43,7 @@ from ..schema_release import (
 from ..teachers import Sites
 from .inputs import check_inputs
 from .planning import make_plan, refuse_errors
+from .sites import gather_target
 
 if TYPE_CHECKING:
     from .._typing import Estimator
@@ -181,8 +183,12 @@ def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
                 "bounds=(low, high), to which numbers in y are clipped, or set epsilon"
             )
         return None
-    labels = estimator.target_type.column(y)
-    if labels.dtype.kind == "b" or is_bool_dtype(getattr(y, "dtype", None)):
+    if isinstance(X, SiteRecords):
+        are_truth_values = X.labels == "truth values"
+    else:
+        labels = estimator.target_type.column(y)
+        are_truth_values = labels.dtype.kind == "b" or is_bool_dtype(getattr(y, "dtype", None))
+    if are_truth_values:
         return _with(estimator, classes=[False, True])
     return estimator if estimator.epsilon is None else None
 
@@ -210,8 +216,8 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     """
     check_can_be_found(estimator)
     kind = _RELEASES[estimator.target_type]
-    values = kind.check(y)
-    n_records = len(values)
+    values = None if isinstance(X, SiteRecords) else kind.check(y)
+    n_records = len(X if values is None else values)
     if n_records < 2:
         raise ValueError(
             f"n_samples={n_records}, but {_parameter(estimator)} cannot be found without several "
@@ -243,7 +249,7 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
 
 def plan(estimator: Estimator, X: Any, y: Any, **given: Any) -> Plan:
     """Return the plan of a fit; before the first release, it is for a made-up target."""
-    first_release = _published_before(estimator, y)
+    first_release = _published_before(estimator, X, y)
     if first_release is None:
         return make_plan(_first(estimator, X, y, **given).inputs)
     rest = _rest_after(estimator, first_release)
@@ -339,7 +345,7 @@ def inputs_of_rest(
     fit_number : int
         Number of the fit, for its statements.
     """
-    first_release = _published_before(estimator, y)
+    first_release = _published_before(estimator, X, y)
     if first_release is None:
         first = _first(estimator, X, y, **given)
         inputs = dataclasses.replace(first.inputs, fit_number=fit_number)
@@ -408,7 +414,7 @@ def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     return _First(inputs, inputs.records.codes)
 
 
-def _published_before(estimator: Estimator, y: Any) -> FirstRelease | None:
+def _published_before(estimator: Estimator, X: Any, y: Any) -> FirstRelease | None:
     """Return the published target of an interrupted fit that the next fit continues.
 
     Raise a ValueError if the target is now declared, or no longer, if `y` has another type, or if
@@ -420,12 +426,14 @@ def _published_before(estimator: Estimator, y: Any) -> FirstRelease | None:
         return None
     cap, _ = as_cap(estimator.epsilon, estimator.delta)
     changed = {
-        _parameter(estimator): (declared(estimator, None, y) is None) != first_release.finds_target,
+        _parameter(estimator): (declared(estimator, X, y) is None) != first_release.finds_target,
         "epsilon": cap is None or cap <= first_release.epsilon,
     }
     if first_release.finds_target:
-        values = first_release.release.check(y)
-        changed["y"] = _is_text(values) != _is_text(first_release.found.target.values)
+        is_text = isinstance(X, SiteRecords) and X.labels == "text"
+        if not isinstance(X, SiteRecords):
+            is_text = _is_text(first_release.release.check(y))
+        changed["y"] = is_text != _is_text(first_release.found.target.values)
     names = [name for name, is_so in changed.items() if is_so]
     if names:
         raise ValueError(
@@ -448,8 +456,8 @@ class TargetStep(Step):
     ----------
     inputs : Inputs
         From `planned`.
-    values : ndarray of shape (n_records,)
-        Private labels or numbers.
+    values : ndarray of shape (n_records,) or None
+        Private labels or numbers; None if sites load them.
     account : Account
         Account of the fit.
     statement : PrivacySpent
@@ -457,7 +465,7 @@ class TargetStep(Step):
     """
 
     def __init__(
-        self, inputs: Inputs, values: np.ndarray, account: Account, statement: PrivacySpent
+        self, inputs: Inputs, values: np.ndarray | None, account: Account, statement: PrivacySpent
     ) -> None:
         self.inputs = inputs
         self.values = values
@@ -467,6 +475,9 @@ class TargetStep(Step):
     def gather(self) -> Any:
         """Return private counts, or one number of each unit."""
         inputs = self.inputs
+        if self.values is None:
+            release = inputs.known_first_release.release
+            return gather_target(inputs.records, release, inputs.neighbors)
         units = units_of(inputs.records, inputs.neighbors)
         numbers = None if units is None else np.unique(units, return_inverse=True)[1]
         with suppress_output():
@@ -537,7 +548,7 @@ def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float, fl
     """Return the epsilons of the release and of a second round, and the delta of both."""
     method = estimator.method
     # A method may have a partition of its own, whose relation is known only later
-    is_public = groups is None and (
+    is_public = not has_groups(X, groups) and (
         estimator.partition == "random" if isinstance(method, str) else _size_is_public(method)
     )
     epsilon, delta = _cap(estimator)

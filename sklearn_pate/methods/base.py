@@ -205,7 +205,7 @@ class TableMethod(Method):
         -------
         rdp.Neighbors
         """
-        unit = "record" if private.groups is None else "group"
+        unit = "group" if private.has_groups else "record"
         return Neighbors(relation=self.relation, unit=unit).with_size(private.n_records)
 
     # --- statistic -------------------------------------------------------------------------------

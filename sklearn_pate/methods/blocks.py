@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..neighbors import counting
 from ..runtime import blocks
 from ..runtime.isolation import limit_threads
 from ..runtime.memory import digest
+from ..runtime.sites import plus
 from ..runtime.workers import add_up, run, threads_per_worker, warn_if_taking_turns
 from ..secure import exact_type
 from ..shift import OF_UNEQUAL_RECORDS
@@ -40,9 +41,12 @@ class BlockMethod(TableMethod):
     def _note_public(self, private: PrivateData, memory: Memory | None) -> Neighbors:
         """Store the memory, groups and target, and return the neighboring data sets."""
         self._memory = Memory(None) if memory is None else memory
-        self._is_weighted = private.vote_weight is not None
+        self._is_weighted = private.is_weighted
         self._target = private.target
+        self._has_groups = private.has_groups
+        # Groups of records at sites are numbered there
         self._groups = counting.numbered(private.groups, private.n_records)
+        self._n_sites = None if private.at_sites is None else len(private.at_sites.readers)
         neighbors = self.neighbors(private)
         self._shows_blocks = neighbors.n_records is not None
         return neighbors
@@ -50,7 +54,7 @@ class BlockMethod(TableMethod):
     @property
     def _tolerance(self) -> float:
         """Distance of public rows and records that is no shift; see `shift.PublicShift`."""
-        return OF_UNEQUAL_RECORDS if self._is_weighted or self._groups is not None else 0.0
+        return OF_UNEQUAL_RECORDS if self._is_weighted or self._has_groups else 0.0
 
     #: The largest whole number that one record adds to an entry of the table.
     _most_by_record: int
@@ -63,7 +67,9 @@ class BlockMethod(TableMethod):
         """
 
     def n_steps(self, *, n_records: int | None) -> int:
-        """Return the number of blocks, or 1 if the number of records is private."""
+        """Return the number of sites or blocks, or 1 if the number of records is private."""
+        if self._n_sites is not None:
+            return self._n_sites
         return 1 if n_records is None else math.ceil(n_records / blocks.BLOCK_SIZE)
 
     def vote(
@@ -78,12 +84,16 @@ class BlockMethod(TableMethod):
     ) -> np.ndarray:
         """Count the records in the table, as integers; see `TableMethod.vote`.
 
-        Blocks are read one at a time, and workers return only the table of a block.
+        Blocks are read one at a time, and workers return only the table of a block. Sites read
+        their own blocks, and return the table of all of them.
         """
-        warn_if_taking_turns(n_jobs, "transformers")
         count, public = self._counter(private.target)
         threads = threads_per_worker(n_jobs)
         transformer = limit_threads(self._transformer, threads)
+        if private.at_sites is not None:
+            count_all = partial(_count_all, partial(count, transformer=transformer, **public))
+            return private.at_sites.gathered(count_all, on_done=on_done)
+        warn_if_taking_turns(n_jobs, "transformers")
         shared = partial(count, transformer=transformer, **public), get_config(), self._memory
         keeps = self._memory.location is not None
         fingerprint = digest(self._fingerprint, public) if keeps else None
@@ -117,3 +127,10 @@ class BlockMethod(TableMethod):
                 "X_public differs from the public rows of these votes; pass the X_public that was "
                 "passed to poll"
             )
+
+
+def _count_all(count: Callable[[blocks.Block], np.ndarray], private: PrivateData) -> np.ndarray:
+    """Return the table of the records of one site, in whole numbers."""
+    groups = counting.numbered(private.groups, private.n_records)
+    tables = map(count, blocks.blocks_of(private, groups))
+    return reduce(plus, tables)

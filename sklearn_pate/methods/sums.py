@@ -519,7 +519,7 @@ class PublishedClassSums(Method):
         memory: Memory | None = None,
     ) -> Neighbors:
         """Return the neighboring data sets; their unit is a group if there are groups."""
-        unit = "record" if private.groups is None else "group"
+        unit = "group" if private.has_groups else "record"
         return Neighbors(relation=self.relation, unit=unit).with_size(private.n_records)
 
     def default_student(self) -> SumsClassifier:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -123,7 +124,8 @@ class Synthesis:
         ValueError
             If the guarantee covers groups and the groups of records are not given.
         """
-        units_of(private, neighbors)  # raises errors before rows are paid for
+        if private.at_sites is None:
+            units_of(private, neighbors)  # raises errors before rows are paid for
         synthesizer = synthesizer.suited_to(pure=pure)
         synthesizer = synthesizer.planned_for(
             n_records=neighbors.n_records, epsilon=epsilon, delta=delta
@@ -167,6 +169,9 @@ class Synthesis:
     def gather(self, private: PrivateData) -> Any:
         """Return the private statistics of the next step."""
         synthesizer = self.synthesizer
+        if private.at_sites is not None:
+            given = at_one_site(synthesizer), self.neighbors, self.published
+            return private.at_sites.gathered(partial(_gather_site, *given))
         units = units_of(private, self.neighbors)
         records = (private.X, private.codes, private.vote_weight, units, private.target)
 
@@ -300,6 +305,27 @@ def steps_of_rows(
     """Yield the remaining steps of a synthesizer; see `RowsStep`."""
     while len(account.synthesis.published) < account.synthesis.synthesizer.n_steps:
         yield RowsStep(account, private, noise, **params)
+
+
+def at_one_site(synthesizer: Any) -> Any:
+    """Return a copy of a synthesizer of this library that uses no workers and no cache."""
+    alone = copy(synthesizer)
+    alone.n_jobs = alone.memory = None
+    return alone
+
+
+def _gather_site(
+    synthesizer: Any, neighbors: Neighbors, published: tuple[Any, ...], private: PrivateData
+) -> Any:
+    """Return the private statistics of the next step, of the records of one site."""
+    return synthesizer.gather(
+        private.X,
+        private.codes,
+        target=private.target,
+        sample_weight=private.vote_weight,
+        groups=units_of(private, neighbors),
+        published=published,
+    )
 
 
 def dry_run_rows(synthesizer: Any) -> Rows:

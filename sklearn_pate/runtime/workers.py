@@ -1,9 +1,10 @@
 """Execution of tasks by joblib: processes or threads, batches, and threads of a worker.
 
-Other processes run four kinds of tasks during a fit, and no other tasks: they train a teacher and
+Other processes run five kinds of tasks during a fit, and no other tasks: they train a teacher and
 return its votes (`teachers.training.fit_and_vote`), count a block of records
-(`runtime.blocks.count_block`), add up a block of rows (`class_sums.statistic`), or count a block of
-rows for an estimated schema (`schema_release.counts`). The noise is drawn, and the student and
+(`runtime.blocks.count_block`), add up a block of rows (`class_sums.statistic`), count a block of
+rows for an estimated schema (`schema_release.counts`), or load the records of a site and return
+their counts or sums (`runtime.sites`). The noise is drawn, and the student and
 networks of `BatchedTeachers` are trained, in the process of the fit.
 
 The records of a task are pickled by cloudpickle (`_packed`), task by task. Tasks with records that

@@ -13,7 +13,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -448,12 +450,17 @@ class RangeRelease(TargetRelease):
         return NumberTarget.check_numbers(y)
 
     def gather(self, y: np.ndarray, units: np.ndarray | None) -> np.ndarray:
-        """Return one number of each unit, its median."""
+        """Return one number of each unit, its median.
+
+        `publish` also takes a function in place of the numbers; see `counts_of_numbers`.
+        """
         if units is None:
             return y
         return pd.Series(y).groupby(units).median().to_numpy()
 
-    def publish(self, gathered: np.ndarray, rng: np.random.Generator) -> FoundTarget:
+    def publish(
+        self, gathered: np.ndarray | Callable[..., np.ndarray], rng: np.random.Generator
+    ) -> FoundTarget:
         """Return levels between the bounds.
 
         Raises
@@ -462,8 +469,8 @@ class RangeRelease(TargetRelease):
             If the noise hides all numbers.
         """
         on_bins, on_parts = self._mechanisms
-        bins = range_bins(Cells(gathered, None))
-        noisy = _noisy_counts(bins, N_BINS, on_bins, rng)[FIRST_NUMBER:]
+        counts_of = gathered if callable(gathered) else partial(counts_of_numbers, gathered)
+        noisy = on_bins.noisy(counts_of()[:, None], rng)[FIRST_NUMBER:, 0]
         sd = _std(on_bins) * _TAILS
         occupied = _occupied(noisy, sd, _FALSE_ALARM)
         if occupied is None:
@@ -475,14 +482,33 @@ class RangeRelease(TargetRelease):
         n_records = float(noisy[first : last + 1].sum())
         n_bins = _number_of_bins(n_records / (_RECORDS_PER_BIN * _std(on_parts)))
         edges = _leaves(occupied, noisy, sd)[:: N_LEAVES // n_bins]
-        places = np.clip(np.searchsorted(edges, gathered, side="right") - 1, 0, len(edges) - 2)
-        counts = _noisy_counts(places, len(edges) - 1, on_parts, rng)
+        counts = on_parts.noisy(counts_of(edges)[:, None], rng)[:, 0]
         bounds = _bounds(edges, counts, _std(on_parts), self.epsilon_of_fit)
         return FoundTarget(NumberTarget.between(bounds, self.n_levels))
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
         return "bounds of y are found first. All that follows is a forecast for made-up bounds"
+
+
+def counts_of_numbers(numbers: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:
+    """Return the counts of numbers in the bins of the first step, or between edges.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_units,)
+        One number of each unit.
+    edges : ndarray of shape (n_parts + 1,) or None, default=None
+        Edges in ascending order; numbers beyond them count in the outermost parts.
+
+    Returns
+    -------
+    ndarray of shape (N_BINS,) or (n_parts,), int
+    """
+    if edges is None:
+        return np.bincount(range_bins(Cells(numbers, None)), minlength=N_BINS)
+    places = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
+    return np.bincount(places, minlength=len(edges) - 1)
 
 
 def _is_fixed(label: Any) -> bool:
@@ -511,13 +537,6 @@ def _most_frequent(codes: np.ndarray, units: np.ndarray) -> np.ndarray:
     order = np.lexsort((pairs[:, 1], -sizes, pairs[:, 0]))
     first = np.unique(pairs[order, 0], return_index=True)[1]
     return pairs[order[first], 1]
-
-
-def _noisy_counts(
-    places: np.ndarray, n_places: int, noise: LaplaceMechanism, rng: np.random.Generator
-) -> np.ndarray:
-    counts = np.bincount(places, minlength=n_places)
-    return noise.noisy(counts[:, None], rng)[:, 0]
 
 
 def _scale(noise: LaplaceMechanism) -> float:

@@ -1,4 +1,8 @@
-"""Private data that stay at their sites, such as hospitals."""
+"""Private data that stay at their sites, such as hospitals.
+
+If teachers vote, each site is one teacher: `Site` loads its records for training. If records vote,
+`fitting.sites` reads them at their site.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +23,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sites:
-    """Private data that stay at their sites: each teacher loads the data of its site.
+    """Private data that stay at their sites, and are loaded and counted there.
 
-    Pass `Sites` in place of the private rows,
-    ``PATEClassifier(classes=...).fit(Sites(load, names), None, X_public)``. Each site has one
-    teacher, and a worker returns only the votes of the teacher. The guarantee covers any change of
-    the data of one site: its unit is "group".
+    Pass `Sites` in place of the private rows, ``PATEClassifier().fit(Sites(load, names), None,
+    X_public)``. By default, the records of all sites vote: each site returns the sum of its votes,
+    or of its encoded rows, in whole numbers. The process of the fit adds them up, and draws the
+    noise once. The published results are those of the pooled records, and the unit is one record.
+    With `base_estimator` or ``method="teachers"``, each site has one teacher instead, and returns
+    only its votes; the guarantee then covers any change of the data of one site, and its unit is
+    "group".
 
     Parameters
     ----------
     load : callable
-        ``load(name)`` returns X and y of one site. It runs in the worker that trains the site's
-        teacher, and must be importable there. X has the columns of `X_public`, with their types
-        and categories; a site without rows is allowed. The function may be called more than once
-        for a name, for instance if a worker dies. Its result must depend only on `name` and on the
+        ``load(name)`` returns X and y of one site. Where records vote, it may return a third
+        object, a dict with the keys of `fit`: "groups", "sample_weight" or both, the same at all
+        sites. The function runs in a worker, and must be importable there. X has the columns of
+        `X_public`, with their types and categories, also at a site without rows. The function is
+        called more than once for a name: once to check and to count the records, once for each
+        step of a fit, and again if a worker dies. Its result must depend only on `name` and on the
         data of this site. An encoder, a vocabulary or a cache in its module would pass records of
-        one site to the teachers of other sites.
+        one site to other sites.
     names : sequence of str
         The distinct names of the sites. They are public, and stored as a tuple of str. The seed of
         a teacher depends on the name of its site. If `base_estimator` is a list, the classifier of
         a teacher depends on the position of the name, and so does the vote of a teacher without
         records. So a site that is added at the end does not change the teachers of other sites.
 
-    Raises
-    ------
-    ValueError
-        If `load` is not callable, or `names` are not distinct names, at least one.
+    Notes
+    -----
+    Where records vote, the number of records of all sites together is public under "replace one",
+    as it is for pooled records. The number of each site is not, and no result, error or pickle has
+    it. Votes and sums reach the process of the fit without noise, and the sums of a site with few
+    records are nearly its rows: this process must be trusted. Identifiers of two sites are not
+    compared: the records of a group at each site are a group of their own. A person with records
+    at two sites is two groups, as `privacy_spent_.not_covered` states.
 
     Examples
     --------
@@ -56,8 +69,13 @@ class Sites:
     >>> X, y = load_iris(return_X_y=True)
     >>> def load(name):
     ...     return X[int(name) :: 20], y[int(name) :: 20]
+    >>> sites = Sites(load, [str(i) for i in range(20)])
+    >>> clf = PATEClassifier(epsilon=20, classes=[0, 1, 2], random_state=0)
+    >>> clf = clf.fit(sites, None, X_public=X)
+    >>> clf.privacy_spent_.unit, clf.score(X, y) > 0.8
+    ('record', True)
     >>> clf = PATEClassifier(GaussianNB(), epsilon=20, classes=[0, 1, 2])
-    >>> clf = clf.fit(Sites(load, [str(i) for i in range(20)]), None, X_public=X)
+    >>> clf = clf.fit(sites, None, X_public=X)
     >>> clf.n_teachers_, clf.privacy_spent_.unit
     (20, 'group')
     """
