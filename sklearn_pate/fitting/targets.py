@@ -14,6 +14,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ from ..schema_release import (
     ClassRelease,
     FoundTarget,
     RangeRelease,
+    SeveralReleases,
     ShareRelease,
     TargetRelease,
 )
@@ -65,6 +67,9 @@ _NAMED = ("filter", "propose-test-release")
 
 #: Attributes that a fit sets on its own estimator, and not on the estimator of the rest.
 _OWN = {"_prefix", "_seed_used"}
+
+#: Neighboring data sets of a release before those of the fit are known.
+_ANYONE = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="record")
 
 #: The releases, by the kind of target.
 _RELEASES: dict[type[Target], type[TargetRelease]] = {
@@ -139,7 +144,7 @@ class FirstRelease:
         limit, delta = cap
         epsilon = plan.epsilon
         of_records = choice.is_fixed and choice.name in _OF_RECORDS
-        if not (of_records or isinstance(self.release, RangeRelease)) and limit is not None:
+        if not (of_records or self.release.finds_numbers) and limit is not None:
             epsilon = max(epsilon, limit)
         if choice.is_fixed and plan.delta is not None:
             delta = plan.delta
@@ -167,9 +172,11 @@ def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
                 "bounds=(low, high), to which numbers in y are clipped, or set epsilon"
             )
         return None
-    labels = estimator.target_type.column(y)
-    if labels.dtype.kind == "b" or is_bool_dtype(getattr(y, "dtype", None)):
-        return _with(estimator, classes=[False, True])
+    columns = estimator.target_type.columns(y)
+    are_boolean = all(column.dtype.kind == "b" for column in columns)
+    if are_boolean or is_bool_dtype(getattr(y, "dtype", None)):
+        classes = [[False, True]] * len(columns)
+        return _with(estimator, classes=classes if len(columns) > 1 else classes[0])
     return estimator if estimator.epsilon is None else None
 
 
@@ -195,21 +202,23 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     Nothing is paid for, and no label is used.
     """
     check_can_be_found(estimator)
-    kind = _RELEASES[estimator.target_type]
-    values = kind.check(y)
-    n_records = len(values)
+    n_targets = len(estimator.target_type.columns(y))
+    make = partial(_release_of, estimator, n_targets)
+    values = make(1.0, 1e-9, _ANYONE).check(y)
+    n_records = len(values[0] if n_targets > 1 else values)
     if n_records < 2:
         raise ValueError(
             f"n_samples={n_records}, but {_parameter(estimator)} cannot be found without several "
             f"records: {_remedy(estimator)}"
         )
-    epsilon, delta = _prices(estimator, X, given.get("groups"))
-    rest = _rest(estimator, kind.made_up, epsilon, delta)
-    if isinstance(getattr(rest, "class_weight", None), dict):
+    epsilon, delta = _prices(estimator, X, given.get("groups"), n_targets)
+    first_release = FirstRelease(make(epsilon, delta, _ANYONE))
+    rest = _rest(estimator, first_release.release.made_up, epsilon, delta)
+    if isinstance(getattr(rest, "class_weight", None), dict | list):
         rest.class_weight = None  # it has weights of unknown classes
-    made_up = np.resize(np.array(kind.made_up), n_records)
-    anyone = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="record")
-    first_release = FirstRelease(kind(epsilon=epsilon, delta=delta, neighbors=anyone))
+    made_up = np.resize(np.array(_RELEASES[estimator.target_type].made_up), n_records)
+    if n_targets > 1:
+        made_up = np.column_stack([made_up] * n_targets)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rest issues them for the target that is found
         inputs = check_inputs(rest, X, made_up, **given, first_release=first_release)
@@ -220,10 +229,20 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
             f"NeighboringRelation, so {_parameter(estimator)} must be declared: "
             f"{_remedy(estimator)}"
         )
-    release = kind(
-        epsilon=epsilon, delta=delta, neighbors=inputs.neighbors, **_options(estimator, kind)
-    )
+    release = make(epsilon, delta, inputs.neighbors)
     return _First(dataclasses.replace(inputs, first_release=FirstRelease(release)), values)
+
+
+def _release_of(
+    estimator: Estimator, n_targets: int, epsilon: float, delta: float, neighbors: Neighbors
+) -> TargetRelease:
+    """Return the release that finds the targets of an estimator."""
+    kind = _RELEASES[estimator.target_type]
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
+    given |= _options(estimator, kind)
+    if n_targets == 1:
+        return kind(**given)
+    return SeveralReleases(kind=kind, n_targets=n_targets, **given)
 
 
 def plan(estimator: Estimator, X: Any, y: Any, **given: Any) -> Plan:
@@ -299,9 +318,11 @@ def scaled(release: TargetRelease, factor: float, n_records: int) -> TargetRelea
 
 def declaration(target: Target) -> dict[str, Any]:
     """Return the parameters that declare a target."""
-    if isinstance(target, NumberTarget):
-        return {"bounds": target.values[[0, -1]].tolist()}
-    return {"classes": target.values.tolist()}
+    if issubclass(target.kind, NumberTarget):
+        declared = [part.values[[0, -1]].tolist() for part in target.parts]
+        return {"bounds": declared if len(declared) > 1 else declared[0]}
+    declared = [part.values.tolist() for part in target.parts]
+    return {"classes": declared if len(declared) > 1 else declared[0]}
 
 
 @contextlib.contextmanager
@@ -402,7 +423,11 @@ def _published_before(estimator: Estimator, y: Any) -> FirstRelease | None:
     }
     if first_release.finds_target:
         values = first_release.release.check(y)
-        changed["y"] = _is_text(values) != _is_text(first_release.found.target.values)
+        found = first_release.found.target.parts
+        columns = values if isinstance(values, list) else [values]
+        changed["y"] = [_is_text(column) for column in columns] != [
+            _is_text(part.values) for part in found
+        ]
     names = [name for name, is_so in changed.items() if is_so]
     if names:
         raise ValueError(
@@ -482,19 +507,24 @@ def _rest_after(estimator: Estimator, first_release: FirstRelease) -> Estimator:
     """Return a copy with the published classes or bounds, and the rest of epsilon and delta."""
     if first_release.found is None:
         raise ValueError("the target is not published yet")
-    values = first_release.found.target.values
-    if isinstance(first_release.found.target, NumberTarget):
-        values = values[[0, -1]]
-    rest = _rest(
-        estimator, values.tolist(), first_release.release.epsilon, first_release.release.delta
-    )
+    target = first_release.found.target
+    (values,) = declaration(target).values()
+    rest = _rest(estimator, values, first_release.release.epsilon, first_release.release.delta)
     weight = getattr(rest, "class_weight", None)
-    if first_release.finds_target and isinstance(
-        weight, dict
-    ):  # of classes that were not found as well
-        found = values.tolist()
-        rest.class_weight = {label: size for label, size in weight.items() if label in found}
+    if first_release.finds_target and weight is not None:
+        are_of_targets = isinstance(weight, list)
+        weights = weight if are_of_targets else [weight] * target.n_targets
+        weights = [_of_found(each, part) for each, part in zip(weights, target.parts, strict=True)]
+        rest.class_weight = weights if are_of_targets or len(weights) > 1 else weights[0]
     return rest
+
+
+def _of_found(weight: Any, target: Target) -> Any:
+    """Return class weights without those of classes that were not found."""
+    if not isinstance(weight, dict):
+        return weight
+    found = target.values.tolist()
+    return {label: size for label, size in weight.items() if label in found}
 
 
 @contextlib.contextmanager
@@ -511,8 +541,8 @@ def _taken_over(estimator: Estimator, rest: Estimator) -> Iterator[None]:
                 setattr(estimator, name, vars(rest)[name])
 
 
-def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
-    """Return the epsilon and the delta of the release."""
+def _prices(estimator: Estimator, X: Any, groups: Any, n_targets: int) -> tuple[float, float]:
+    """Return the epsilon and the delta of the release, which several targets share."""
     method = estimator.method
     # A method may have a partition of its own, whose relation is known only later
     is_public = groups is None and (
@@ -520,7 +550,7 @@ def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float]:
     )
     epsilon, delta = _cap(estimator)
     fraction = rules.default_target_fraction(
-        n_records=_num_samples(X) if is_public else None, epsilon=epsilon
+        n_records=_num_samples(X) if is_public else None, epsilon=epsilon, n_targets=n_targets
     )
     if not issubclass(estimator.target_type, ClassTarget):
         return fraction * epsilon, 0.0
