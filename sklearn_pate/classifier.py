@@ -214,8 +214,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         Class weights, applied after the noise to the labels that the student learns. "balanced"
         gives all classes the same total weight, so that rare classes are predicted. A dict has a
         weight for each class; other classes have weight 1. The weights depend on released
-        class frequencies only and are applied to released labels, at no privacy cost. A list has the
-        weights of each of several targets.
+        class frequencies only and are applied to released labels, at no privacy cost. A list has
+        the weights of each of several targets.
     releases : list of Release, default=None
         Other statistics of the private records that `fit` releases within the same `epsilon`: see
         `releases.Release`.
@@ -405,7 +405,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         if self.classes is None:
             return None
         if holds_lists(self.classes):
-            return ClassTarget.of_parts([ClassTarget(each) for each in self.classes])
+            declared: Any = self.classes
+            return ClassTarget.of_parts([ClassTarget(each) for each in declared])
         return ClassTarget(self.classes)
 
     @usual_floats
@@ -521,7 +522,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         if isinstance(target, SeveralTargets):  # as in sklearn.multioutput
             columns = zip(target.columns_of(y), self.predict(X).T, strict=True)
             is_right = np.all([own == predicted for own, predicted in columns], axis=0)
-            return float(np.average(is_right, weights=sample_weight))
+            weights: Any = sample_weight
+            return float(np.average(is_right, weights=weights))
         # Scikit-learn does not compare NumPy's variable-width strings, which `fit` accepts
         is_numpy_text = getattr(getattr(y, "dtype", None), "kind", "") == "T"
         labels = as_array("y", y) if is_numpy_text else y

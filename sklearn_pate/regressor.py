@@ -19,13 +19,13 @@ from .neighbors.smoothing import MIN_PROBA
 from .rdp.checks import as_array
 
 if TYPE_CHECKING:
-    from .encoding.targets import Target
     from joblib import Memory
 
     from ._typing import Estimator, RandomState, Rows
     from .aggregators.base import Mechanism
     from .aggregators.table import TableMechanism
     from .encoding.schema import Schema
+    from .encoding.targets import Target
     from .ledger.ledger import PrivacyLedger
     from .methods.base import Method
     from .releases.base import Release
@@ -255,8 +255,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         NotFittedError
             If the regressor is not fitted.
         ValueError
-            If there are several targets. If teachers voted, because they predict numbers without a distribution, or if `q` has
-            values outside [0, 1].
+            If there are several targets. If teachers voted, because they predict numbers without a
+            distribution, or if `q` has values outside [0, 1].
 
         Examples
         --------

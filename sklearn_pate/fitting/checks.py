@@ -94,9 +94,9 @@ def check_data(
     codes, target, sample_weight = checked_targets(
         estimator, X, y, sample_weight, is_found=is_found
     )
-    is_other = None
+    is_other: Any = None
     if is_found and issubclass(target.kind, ClassTarget):
-        is_other = (codes < 0).reshape(len(codes), -1).any(axis=1)  # of any of several targets
+        is_other = np.any((codes < 0).reshape(len(codes), -1), axis=1)  # in any of several targets
     is_cut = sample_weight is not None and ((sample_weight < 0) | (sample_weight > 1)).any()
     if counts_records and is_cut:
         for_rare = ". For a rare class, use class_weight='balanced', at no privacy cost"

@@ -221,6 +221,10 @@ class Published:
         self.weight_rows(X_public, shift)
         return shift
 
+    def warn(self, text: str, category: type[Warning] = UserWarning) -> None:
+        """Issue a warning; it names the target if there are several."""
+        warn(f"{self.name}{text}", category)
+
     def label_of(self, code: int) -> Any:
         """Return the label of a code, as a Python object."""
         return self.target.values[[code]].tolist()[0]
@@ -312,15 +316,13 @@ class SeveralPublished:
         return [part.student(estimator, method) for part in self.parts]
 
 
-def published_of(
-    spent: PrivacySpent, estimator: Estimator, n_public: int, target: Target
-) -> Published | SeveralPublished:
-    """Return the published results of a fit, before its labels; see `Published`."""
+def published_of(spent: PrivacySpent, estimator: Estimator, n_public: int, target: Target) -> Any:
+    """Return the `Published` or `SeveralPublished` of a fit, before its labels are released."""
     kind = Published if target.n_targets == 1 else SeveralPublished
     return kind(spent, estimator, n_public, target)
 
 
-def published_by(estimator: Estimator) -> Published | SeveralPublished:
+def published_by(estimator: Estimator) -> Any:
     """Return the published results of a fitted estimator, to train another student."""
     kind = Published if estimator._fitted_target.n_targets == 1 else SeveralPublished
     return kind.of(estimator)
@@ -382,8 +384,8 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
     if p_value is not None and p_value > LEVEL:
         target = released.target
         others = "method='teachers'" if by_records else "method='neighbors'"
-        warn(
-            f"{released.name}the released numbers may be little better than {target.guess}: they do not differ "
+        released.warn(
+            f"the released numbers may be little better than {target.guess}: they do not differ "
             f"clearly from noise around equal {target.statistic_nouns} everywhere "
             f"(p={p_value:.2g} in a test of no relation). A larger epsilon, fewer columns, or "
             f"{others} may help; each new fit spends more of the privacy budget"
@@ -391,8 +393,8 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
     elif released.target.has_accuracy and 1 / released.n_classes < _FEW_RIGHT:
         accuracy = getattr(released.table, "accuracy", 1.0)  # without an estimate, no warning
         if accuracy < _FEW_RIGHT:
-            warn(
-                f"{released.name}about {accuracy:.1%} of the records have the class that the released counts "
+            released.warn(
+                f"about {accuracy:.1%} of the records have the class that the released counts "
                 f"predict; there are {released.n_classes} classes. Merge classes or, if they are "
                 "ordered, predict a number with PATERegressor; a larger epsilon or more records "
                 "may help as well. Each new fit spends more of the privacy budget"
@@ -423,8 +425,8 @@ def warn_of_shift(released: Published, shift: PublicShift | None) -> None:
         )
     elif released.row_weight_used:
         advice = ". The student weights public rows by the published votes"
-    warn(
-        f"{released.name}the public rows differ from the private records: {compared}, {shift.distance:.2f}, "
+    released.warn(
+        f"the public rows differ from the private records: {compared}, {shift.distance:.2f}, "
         f"expected without a shift {shift.expected + shift.tolerance:.2f}. Another population, or "
         "synthetic rows: give public rows from the population of the records. A column in another "
         "unit: convert X_public. Preprocessing of one of them alone: apply the same steps to both, "
@@ -472,8 +474,8 @@ def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
         return False
     if released.target.are_of_one_class(labels):
         failed = f" (yours failed: {released.problem})" if released.problem is not None else ""
-        warn(
-            f"{released.name}all {labels.size} released labels are of one class, and so are all predictions "
+        released.warn(
+            f"all {labels.size} released labels are of one class, and so are all predictions "
             f"of the student{failed}. A larger epsilon, or more queries of teachers, may show more "
             "classes; each new fit spends more of the privacy budget"
         )
@@ -484,7 +486,7 @@ def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
     elif plan is not None and plan.has_teachers:
         text = _one_class_of_teachers(released, labels, plan)
     if text is not None:
-        warn(f"{released.name}{text}")
+        released.warn(text)
     return text is not None
 
 

@@ -472,7 +472,11 @@ class SeveralReleases(TargetRelease):
         for name, value in given.items():
             object.__setattr__(self, name, value)
         part = (1 - 1e-12) / n_targets  # so that the sums, rounded up, do not exceed the limits
-        each = {"epsilon": part * epsilon, "delta": part * delta, "neighbors": neighbors}
+        each: dict[str, Any] = {
+            "epsilon": part * epsilon,
+            "delta": part * delta,
+            "neighbors": neighbors,
+        }
         object.__setattr__(self, "parts", (kind(**each, **options),) * n_targets)
 
     parts: tuple[TargetRelease, ...]

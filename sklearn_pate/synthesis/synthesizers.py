@@ -1459,8 +1459,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         number = "numbers" if self._places else f"{self.n_encoded} numbers"
         numbers = as_numbers(n_classes)
         several = f" of {len(numbers)} targets" if len(numbers) > 1 else ""
-        sums = f"{number} for each of {sum(numbers)} classes{several}, of {self.n_columns} columns, with "
-        return f"{sums}{noise}{records}"
+        sums = f"{number} for each of {sum(numbers)} classes{several}, of {self.n_columns} columns"
+        return f"{sums}, with {noise}{records}"
 
     def _noise_sizes(self, n_classes: NClasses) -> tuple[float, float, float]:
         """Return the noise standard deviations of the mean, the sums by class and the moment."""
