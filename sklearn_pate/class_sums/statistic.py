@@ -288,7 +288,8 @@ def free_weight(n_classes: NClasses) -> float:
 
     The sensitivity here is for a replaced record. The weight is also at most
     ``sqrt((1 - 1 / n_classes + total**2) / 2)``, because of the condition on ``m`` in the notes of
-    `sensitivity`.
+    `sensitivity`. For several targets, it is also small enough for `Blocks.one_changed`, which
+    holds for any single target without this limit.
     """
     numbers = as_numbers(n_classes)
     a = 1 - sum(1 / number for number in numbers) / len(numbers)
@@ -298,6 +299,10 @@ def free_weight(n_classes: NClasses) -> float:
         return sensitivity(2, WITHOUT_PUBLIC_ROWS, n_classes=n_classes, moment_weight=weight)
 
     without = change(0.0)
+    if len(numbers) > 1:
+        one = sensitivity(1, WITHOUT_PUBLIC_ROWS, n_classes=n_classes)
+        limit = WITHOUT_PUBLIC_ROWS.one_changed * (1 - 1e-9) * without**2
+        most = min(most, math.sqrt(limit - one**2))
     if change(most) <= without:
         return most
     return bisect(lambda weight: change(weight) <= without, 0.0, most, 60)[0]
