@@ -398,7 +398,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_label = tags.target_tags.multi_output
         return tags
 
     def _declared_target(self) -> Target | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from numbers import Integral, Real
@@ -45,7 +46,7 @@ from .releases.published import published_by, student_of, warn_of_one_class, war
 from .runtime.copies import copied_generators, unfitted
 from .runtime.isolation import next_fit_number
 from .students import fit_student
-from .synthesis import Schema
+from .synthesis import ClassSumsSynthesizer, Schema
 
 if TYPE_CHECKING:
     from ._typing import Estimator, Rows
@@ -553,11 +554,20 @@ class PATEEstimator(CheckedEstimator):
         if self.base_estimator is not None or isinstance(self.method, Method):
             first = next(iter(make_method(self).classifiers()), first)
         tags.input_tags = get_tags(first).input_tags
-        tags.target_tags.multi_output = True  # where records vote or are summed
+        tags.target_tags.multi_output = self._accepts_several_targets()
         tags.input_tags.pairwise = False  # a square kernel matrix cannot be split among teachers
         if self.synthesizer is not None:
             tags.input_tags.sparse = False
         return tags
+
+    def _accepts_several_targets(self) -> bool:
+        """Return whether `y` may have several columns, as far as the parameters show."""
+        with contextlib.suppress(TypeError, ValueError):
+            method = make_method(self)
+            synthesizer = self.synthesizer
+            has_sums = synthesizer is None or isinstance(synthesizer, ClassSumsSynthesizer)
+            return method.accepts_several_targets and has_sums and not self.releases
+        return False
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state that a pickle may contain.
