@@ -283,8 +283,8 @@ def _fit_together(
     number = seed_number(seed)
     try:
         with seeded(number):
-            student = unfitted_copy(student, number)
             rows = _safe_indexing(X_public, labelled)
+            student = unfitted_copy(student, number)
             student.fit(rows, released.public_labels[labelled])
             return copied_generators(student)
     except Exception as error:

@@ -227,7 +227,8 @@ class Target(ABC):
         Parameters
         ----------
         y : array-like of shape (n_records,) or (n_records, n_targets)
-            Private labels or numbers. Columns of a DataFrame may have different dtypes.
+            Private labels or numbers. Columns of a DataFrame may have different dtypes; those of
+            an array of objects are converted to text or numbers.
 
         Returns
         -------
@@ -245,7 +246,12 @@ class Target(ABC):
             return [cls.column(y.iloc[:, k]) for k in range(shape[1])]
         if hasattr(y, "columns"):
             return [cls.column(y[name]) for name in y.columns]
-        return [cls.column(column) for column in as_array("y", y).T]
+        array = as_array("y", y)
+        if array.dtype.kind == "O":
+            with suppress_output():  # libraries warn of private values
+                columns = [pd.Series(column).infer_objects().to_numpy() for column in array.T]
+            return [cls.column(column) for column in columns]
+        return [cls.column(column) for column in array.T]
 
     def encode(self, y: Any) -> np.ndarray:
         """Return private labels or numbers as codes; error messages quote none of them.
