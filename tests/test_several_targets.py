@@ -29,6 +29,7 @@ from sklearn.utils.estimator_checks import (
 from sklearn_pate import PATEClassifier, PATERegressor, PublicData
 from sklearn_pate.accounting import plan_table
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
+from sklearn_pate.audit import audit_table
 from sklearn_pate.class_sums import statistic
 from sklearn_pate.class_sums.statistic import (
     WITH_PUBLIC_ROWS,
@@ -272,6 +273,23 @@ def test_group_changes_at_most_as_much_as_a_record():
     assert largest > 3
 
 
+@pytest.mark.slow
+def test_audit_of_two_targets_stays_below_its_claim_and_refutes_that_of_one(global_random_seed):
+    mechanism = LaplaceMechanism(2.0, noise="continuous")
+    method = ReverseNeighbors(StandardScaler(), n_cells=1, random_state=0)
+    clf = PATEClassifier(method=method, classes=[[0, 1], [0, 1]], on_bad_plan="warn")
+    rows, tables = np.arange(3.0)[:, None], []
+    for last in (0, 1):
+        votes = clf.poll(rows, np.array([[0, 1], [1, 0], [last, last]]), X[:40, :1])
+        tables.append(votes.counts)
+    contribution = votes.method.contribution(votes.neighbors)
+    given = {"random_state": global_random_seed, "n_samples": 4000}
+    found = audit_table(mechanism, *tables, contribution=contribution, **given)
+    assert found.epsilon <= found.claimed == 2.0
+    of_one = Contribution.of_counts(2)
+    assert audit_table(mechanism, *tables, contribution=of_one, **given).refuted
+
+
 # --- fits ----------------------------------------------------------------------------------------
 
 CLASSES = [[0, 1], [0, 1], [0, 1, 2]]
@@ -423,6 +441,15 @@ def test_plan_uses_the_mechanism_with_less_noise(n_targets):
     set_by_user = clf.set_params(aggregator=LaplaceMechanism())
     ((mechanism, _),) = set_by_user.plan(X[PRIVATE], y[PRIVATE], X[PUBLIC]).stages
     assert isinstance(mechanism, LaplaceMechanism) and mechanism.scale == 2 * n_targets
+
+
+@pytest.mark.parametrize("method", FAST)
+def test_memory_and_workers_give_the_same_fit(method, tmp_path):
+    clf = fitted(**FAST[method])
+    for params in ({"memory": str(tmp_path)}, {"memory": str(tmp_path)}, {"n_jobs": 2}):
+        other = fitted(**params, **FAST[method])
+        np.testing.assert_array_equal(other.public_labels_, clf.public_labels_)
+        np.testing.assert_array_equal(other.curator_.votes, clf.curator_.votes)
 
 
 def test_sums_of_two_targets_have_less_noise_than_two_fits():
