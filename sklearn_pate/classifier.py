@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import StrOptions, delegated
-from .encoding.targets import ClassTarget
+from .encoding.targets import ClassTarget, SeveralTargets, holds_lists
 from .estimator import PATEEstimator, usual_floats
 from .rdp.checks import as_array
 from .students import all_columns
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .aggregators.base import Mechanism
     from .aggregators.table import TableMechanism
     from .encoding.schema import Schema
+    from .encoding.targets import Target
     from .ledger.ledger import PrivacyLedger
     from .methods.base import Method
     from .releases.base import Release
@@ -138,12 +140,14 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
         If `groups` is given, "random" and "hash" use a keyed hash of the group's identifier
         instead. This covers adding or removing one group, or changing its records.
-    classes : array-like of shape (n_classes,), default=None
+    classes : array-like of shape (n_classes,) or list of these, default=None
         All labels that may occur, which are public knowledge. If None, the classes are the labels
         whose noisy counts exceed a threshold, which `plan` prints. `epsilon` covers this first
         release, and records with other labels count nowhere. Boolean labels have two known classes.
         The type of the labels (text, integers or booleans) is taken as public. With
-        ``epsilon=None``, classes are read from the private labels, with a warning.
+        ``epsilon=None``, classes are read from the private labels, with a warning. If `y` has
+        several columns (multi-label or multi-output targets), it is a list with the classes of
+        each, such as ``[[0, 1], [0, 1]]`` for a matrix of indicators.
     keep_teachers : bool, default=False
         Whether to keep the fitted teachers in `curator_.teachers`.
     n_jobs : int, default=None
@@ -206,11 +210,12 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         high)``, or a list of categories. The schema of all other columns is estimated, with a part
         of epsilon; see `schema_`. The declared schema is public, and is not used if `X_public` is
         given.
-    class_weight : None, "balanced" or dict, default=None
+    class_weight : None, "balanced", dict or list of these, default=None
         Class weights, applied after the noise to the labels that the student learns. "balanced"
         gives all classes the same total weight, so that rare classes are predicted. A dict has a
         weight for each class; other classes have weight 1. The weights depend on released
-        class frequencies only and are applied to released labels, at no privacy cost.
+        class frequencies only and are applied to released labels, at no privacy cost. A list has
+        the weights of each of several targets.
     releases : list of Release, default=None
         Other statistics of the private records that `fit` releases within the same `epsilon`: see
         `releases.Release`.
@@ -238,18 +243,18 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         or ``classes_[student_.predict(X)]``.
     aggregator_ : Aggregator or list of Aggregator
         The mechanism used, with its noise set.
-    classes_ : ndarray of shape (n_classes,)
-        Sorted labels.
+    classes_ : ndarray of shape (n_classes,), or list of these
+        Sorted labels, of each of several targets.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names, if the private data had string column names.
     n_teachers_ : int
         Number of teachers; absent where records vote.
-    public_labels_ : ndarray of shape (n_public,), int
+    public_labels_ : ndarray of shape (n_public,) or (n_public, n_targets), int
         For each public row the code of its released label (an index into `classes_`), or -1 if it
         has none.
-    public_soft_labels_ : ndarray of shape (n_public, n_classes) or None
+    public_soft_labels_ : ndarray of shape (n_public, n_classes), list of these, or None
         With `SoftVote`, for each public row its released distribution over classes, or NaN if it
         has none. Where records vote, the released class probabilities. Otherwise None.
     query_indices_ : ndarray of shape (n_queries,), int
@@ -263,7 +268,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         The declared or estimated schema of the columns; absent if public rows were given.
     released_ : list of ndarray
         The released result of each element of `releases`; absent if there are no `releases`.
-    table_ : neighbors.ReleasedTable or released class sums
+    table_ : neighbors.ReleasedTable, released class sums or readouts.SeveralTables
         Where records vote or are summed, the published noisy table or sums, which label any row.
         Absent where teachers vote. Its `shift` is the distance of the public rows from the private
         records, a `shift.PublicShift`, or None without public rows; a fit warns if it raises an
@@ -324,12 +329,12 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
     """
 
     target_type = ClassTarget
-    classes_: np.ndarray
+    classes_: np.ndarray | list[np.ndarray]
 
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,
         "classes": ["array-like", None],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "class_weight": [StrOptions({"balanced"}), dict, list, None],
     }
 
     def __init__(
@@ -359,7 +364,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         verbose: int = 0,
         on_bad_plan: Literal["raise", "warn"] = "raise",
         schema: Schema | dict[Any, Any] | Sequence[Any] | None = None,
-        class_weight: Literal["balanced"] | dict[Any, float] | None = None,
+        class_weight: Literal["balanced"] | dict[Any, float] | list[Any] | None = None,
         releases: list[Release] | None = None,
         warm_start: bool = False,
     ) -> None:
@@ -391,8 +396,18 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         self.releases = releases
         self.warm_start = warm_start
 
-    def _declared_target(self) -> ClassTarget | None:
-        return None if self.classes is None else ClassTarget(self.classes)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = tags.target_tags.multi_output
+        return tags
+
+    def _declared_target(self) -> Target | None:
+        if self.classes is None:
+            return None
+        if holds_lists(self.classes):
+            declared: Any = self.classes
+            return ClassTarget.of_parts([ClassTarget(each) for each in declared])
+        return ClassTarget(self.classes)
 
     @usual_floats
     def predict(self, X: Rows) -> np.ndarray:
@@ -405,15 +420,16 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
             Predicted labels, elements of `classes_`.
         """
         codes = self._ask("student_", "predict", X)
-        return self.classes_[self._fitted_target.check_predicted(codes)]
+        target = self._fitted_target
+        return target.labels_at(target.check_predicted(codes))
 
     @available_if(delegated("predict_proba", "student_", "_student"))
     @usual_floats
-    def predict_proba(self, X: Rows) -> np.ndarray:
+    def predict_proba(self, X: Rows) -> np.ndarray | list[np.ndarray]:
         """Predict class probabilities with the student.
 
         Parameters
@@ -423,13 +439,25 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
+        ndarray of shape (n_samples, n_classes), or list of these
             One column per element of `classes_`. It is zero for a class that was never released.
+            For several targets, a list with the probabilities of each.
         """
-        return self._all_columns(self._ask("student_", "predict_proba", X), 0.0)
+        proba = self._ask("student_", "predict_proba", X)
+        if self._fitted_target.n_targets == 1:
+            return self._all_columns(proba, 0.0)
+        if isinstance(proba, np.ndarray) and proba.ndim == 2:  # of indicators
+            proba = [np.column_stack([1 - column, column]) for column in proba.T]
+        seen_classes = self.student_.classes_
+        if not isinstance(seen_classes, list):
+            seen_classes = [np.arange(2)] * len(proba)
+        return [
+            all_columns(of_target, seen, n_classes=len(classes), fill=0.0)
+            for of_target, seen, classes in zip(proba, seen_classes, self.classes_, strict=True)
+        ]
 
     @available_if(delegated("predict_proba", "student_", "_student"))
-    def predict_log_proba(self, X: Rows) -> np.ndarray:
+    def predict_log_proba(self, X: Rows) -> np.ndarray | list[np.ndarray]:
         """Predict logarithms of class probabilities with the student.
 
         Parameters
@@ -439,11 +467,13 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes)
+        ndarray of shape (n_samples, n_classes), or list of these
             One column per element of `classes_`. It is -inf for a class that was never released.
+            For several targets, a list with the logarithms of each.
         """
+        proba = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return list(map(np.log, proba)) if isinstance(proba, list) else np.log(proba)
 
     @available_if(delegated("decision_function", "student_", "_student"))
     def decision_function(self, X: Rows) -> np.ndarray:
@@ -459,22 +489,25 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, the student's values. For more, one column per element of `classes_`,
             with -inf for a class that was never released. Values with another number of columns,
-            such as one-versus-one values of four or more released classes, are returned unchanged.
+            such as one-versus-one values of four or more released classes, are returned unchanged,
+            and so are those of a student of several targets.
         """
         values = np.asarray(self._ask("student_", "decision_function", X))
+        if self._fitted_target.n_targets > 1:
+            return values
         if len(self.classes_) > 2 and values.ndim == 1:
             values = np.column_stack([-values, values])
         per_class = values.ndim == 2 and values.shape[1] == len(self.student_.classes_)
         return self._all_columns(values, -np.inf) if per_class else values
 
     def score(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the accuracy of `predict`.
+        """Return the accuracy of `predict`; for several targets, rows count if all are right.
 
         Parameters
         ----------
         X : array-like with n_samples rows
             Points to classify.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Their labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
@@ -484,6 +517,13 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         float
             Accuracy, from 0 to 1.
         """
+        check_is_fitted(self)
+        target = self._fitted_target
+        if isinstance(target, SeveralTargets):  # as in sklearn.multioutput
+            columns = zip(target.columns_of(y), self.predict(X).T, strict=True)
+            is_right = np.all([own == predicted for own, predicted in columns], axis=0)
+            weights: Any = sample_weight
+            return float(np.average(is_right, weights=weights))
         # Scikit-learn does not compare NumPy's variable-width strings, which `fit` accepts
         is_numpy_text = getattr(getattr(y, "dtype", None), "kind", "") == "T"
         labels = as_array("y", y) if is_numpy_text else y

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 from numbers import Integral, Real
@@ -29,6 +30,7 @@ from .fitting.export import Saved, handed_over, libraries_of
 from .fitting.inputs import (
     STRATEGIES,
     are_same_rows,
+    as_list,
     check_inputs,
     check_labelled_rows,
     check_votes_and_rows,
@@ -41,11 +43,11 @@ from .methods import MethodChoice
 from .methods.base import Method
 from .neighbors import RowVectorizer
 from .public import indexable_rows, public_rows
-from .releases.published import Published, student_of, warn_of_one_class, warn_of_shift
+from .releases.published import published_by, student_of, warn_of_one_class, warn_of_shift
 from .runtime.copies import copied_generators, unfitted
 from .runtime.isolation import next_fit_number
 from .students import fit_student
-from .synthesis import Schema
+from .synthesis import ClassSumsSynthesizer, Schema
 
 if TYPE_CHECKING:
     from ._typing import Estimator, Rows
@@ -142,9 +144,10 @@ class PATEEstimator(CheckedEstimator):
             time. Votes depend on the dtypes and categories of a DataFrame, so these must be equal
             to the dtypes and categories of `X_public`. With `teachers.Sites`, the data of each
             site are loaded and counted where they are.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Private labels: strings, integers or booleans. For a regressor, finite numbers. None
-            with `Sites`.
+            with `Sites`. Each column is a target; their number is public. Where records vote or
+            are summed, one fit learns several targets, and its noise is that of all together.
         X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
             Public, unlabelled points with the same features as `X`. The fit labels them, and trains
             the student on these rows alone. If None, synthetic rows are sampled instead; see
@@ -422,19 +425,17 @@ class PATEEstimator(CheckedEstimator):
         X_public = indexable_rows(public_rows(X_public), "X_public")
         check_features(self, X_public, "X_public")
         X_public = self._form.like(X_public)
-        published, shift = Published.of(self), None
+        published, shifts = published_by(self), []
         by_records = published.table is not None
         if by_records:
-            published.add_class_proba(*published.table.read(X_public))
-            if hasattr(published.table, "shift_from"):
-                shift = published.table.shift_from(X_public)
-            published.weight_rows(X_public, shift)
+            shifts = [part.read(X_public) for part in published.parts]
         else:
             check_labelled_rows(X_public, len(self.public_labels_), self._queried_rows_digest)
         if student is None:
             choice = MethodChoice("neighbors" if by_records else "teachers", "labels were released")
             student = published.student(self, make_method(self, choice))
-        self.target_type.check_predicts("student", student)
+        for each in as_list(student):
+            self.target_type.check_predicts("student", each)
         seed = seed_streams(self.random_state, self.secure)["student"]
         self.student_ = fit_student(student, X_public, published, seed)
         spent = published.spent
@@ -444,8 +445,10 @@ class PATEEstimator(CheckedEstimator):
             not_covered.append(_OTHER_ROWS)
         published.spent = dataclasses.replace(spent, not_covered=tuple(not_covered))
         published.show(self)
-        warn_of_shift(published, shift)
-        warn_of_one_class(published)
+        for part, shift in zip(published.parts, shifts, strict=by_records):
+            warn_of_shift(part, shift)
+        for part in published.parts:
+            warn_of_one_class(part)
         return self
 
     def export(self, X: Rows = None) -> Estimator:
@@ -515,7 +518,7 @@ class PATEEstimator(CheckedEstimator):
     @property
     def _fitted_target(self) -> Target:
         """The target of a fitted estimator."""
-        return self.target_type(getattr(self, self.target_type.fitted_attribute))
+        return self.target_type.of_values(getattr(self, self.target_type.fitted_attribute))
 
     # --- predictions of the student ----------------------------------------------------------
 
@@ -556,10 +559,20 @@ class PATEEstimator(CheckedEstimator):
         if self.base_estimator is not None or isinstance(self.method, Method):
             first = next(iter(make_method(self).classifiers()), first)
         tags.input_tags = get_tags(first).input_tags
+        tags.target_tags.multi_output = self._accepts_several_targets()
         tags.input_tags.pairwise = False  # a square kernel matrix cannot be split among teachers
         if self.synthesizer is not None:
             tags.input_tags.sparse = False
         return tags
+
+    def _accepts_several_targets(self) -> bool:
+        """Return whether `y` may have several columns, as far as the parameters show."""
+        with contextlib.suppress(TypeError, ValueError):
+            method = make_method(self)
+            synthesizer = self.synthesizer
+            has_sums = synthesizer is None or isinstance(synthesizer, ClassSumsSynthesizer)
+            return method.accepts_several_targets and has_sums and not self.releases
+        return False
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state that a pickle may contain.

@@ -98,7 +98,7 @@ class StudentError(_AfterPayment):
 
     Attributes
     ----------
-    public_labels : ndarray of shape (n_public,)
+    public_labels : ndarray of shape (n_public,) or (n_public, n_targets)
         Code of the released label of each public row, or -1 if there is none.
     privacy_spent : PrivacySpent
         Privacy cost of these labels.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -26,6 +27,7 @@ from .neighbors import centers, smoothing
 
 if TYPE_CHECKING:
     from ._typing import Estimator, Rows
+    from .shift import PublicShift
 
 #: Candidate powers of the cells' class probabilities; the prior has its own candidates.
 _POWERS_OF_CELLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
@@ -135,6 +137,58 @@ class TableRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         model = make_pipeline(*self.released.by_hand(), mean_by_proba(self.target.values))
         return model.set_output(transform="default")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralTables:
+    """Published tables or sums of several targets, one for each.
+
+    It is the attribute `table_` of an estimator that was fitted on several targets.
+
+    Attributes
+    ----------
+    tables : tuple
+        The table of each target, such as a `neighbors.ReleasedTable`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate import PATEClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 4))
+    >>> y = (X[:, :2] > 0).astype(int)
+    >>> clf = PATEClassifier(classes=[[0, 1], [0, 1]]).fit(X[:2000], y[:2000], X[2000:])
+    >>> len(clf.table_.tables)
+    2
+    >>> [proba.shape for proba in clf.table_.class_proba(X[:5])]
+    [(5, 2), (5, 2)]
+    """
+
+    tables: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return f"SeveralTables({', '.join(map(repr, self.tables))})"
+
+    def class_proba(self, X: Rows) -> list[np.ndarray]:
+        """Return the class probabilities of rows, (n_samples, n_classes), for each target."""
+        return [table.class_proba(X) for table in self.tables]
+
+    @property
+    def shift(self) -> PublicShift | None:
+        """Distance of the public rows from the private records, by the first table."""
+        shift: PublicShift | None = self.tables[0].shift
+        return shift
+
+
+def of_targets(tables: Iterable[Any]) -> Any:
+    """Return `SeveralTables`, or a single table unchanged."""
+    tables = tuple(tables)
+    return tables[0] if len(tables) == 1 else SeveralTables(tables)
+
+
+def tables_of(table: Any) -> tuple[Any, ...]:
+    """Return the table of each target."""
+    return table.tables if isinstance(table, SeveralTables) else (table,)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._sklearn import Interval, available_where
-from .encoding.targets import NumberTarget
+from .encoding.targets import NumberTarget, holds_lists
 from .estimator import PATEEstimator, usual_floats
 from .neighbors.smoothing import MIN_PROBA
 from .rdp.checks import as_array
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .aggregators.base import Mechanism
     from .aggregators.table import TableMechanism
     from .encoding.schema import Schema
+    from .encoding.targets import Target
     from .ledger.ledger import PrivacyLedger
     from .methods.base import Method
     from .releases.base import Release
@@ -58,11 +59,13 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         `y`, clipped to `bounds`.
     method : {"auto", "neighbors", "sums", "teachers"} or Method, default="auto"
         As in `PATEClassifier`.
-    bounds : (float, float), default=None
+    bounds : (float, float) or list of these, default=None
         The lowest and the highest number, which are public knowledge. If None, a first release
         finds them, and `epsilon` covers it. Numbers outside the bounds are silently clipped to
         them. The noise is proportional to the distance between
-        the bounds, so narrow bounds give more accurate predictions.
+        the bounds, so narrow bounds give more accurate predictions. If `y` has several columns, it
+        is a list with a pair for each, such as ``[(0, 1), (1, 99)]``. A column of labels 0 and 1,
+        with the bounds (0, 1), is predicted by the probability of 1.
     n_levels : int, default=2
         Number of levels, evenly spaced from one bound to the other. Two levels are best for means.
         With 10 to 30 levels, a fit also releases a distribution of `y` at each row, see
@@ -89,11 +92,11 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         As in `PATEClassifier`.
     student_ : regressor
         The fitted student.
-    levels_ : ndarray of shape (n_levels,)
-        The levels.
-    public_labels_ : ndarray of shape (n_public,)
+    levels_ : ndarray of shape (n_levels,), or list of these
+        The levels, of each of several targets.
+    public_labels_ : ndarray of shape (n_public,) or (n_public, n_targets)
         For each public row the released mean, or NaN if the row was not queried.
-    public_soft_labels_ : ndarray of shape (n_public, n_levels) or None
+    public_soft_labels_ : ndarray of shape (n_public, n_levels), list of these, or None
         For each public row the released distribution over levels, or NaN if the row was not
         queried. None if the fit failed before any distribution was released.
 
@@ -132,7 +135,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     """
 
     target_type = NumberTarget
-    levels_: np.ndarray
+    levels_: np.ndarray | list[np.ndarray]
 
     _parameter_constraints: dict = {
         **PATEEstimator._parameter_constraints,
@@ -199,8 +202,13 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         self.releases = releases
         self.warm_start = warm_start
 
-    def _declared_target(self) -> NumberTarget | None:
-        return None if self.bounds is None else NumberTarget.between(self.bounds, self.n_levels)
+    def _declared_target(self) -> Target | None:
+        if self.bounds is None:
+            return None
+        if holds_lists(self.bounds):
+            parts = [NumberTarget.between(pair, self.n_levels) for pair in self.bounds]
+            return NumberTarget.of_parts(parts)
+        return NumberTarget.between(self.bounds, self.n_levels)
 
     @usual_floats
     def predict(self, X: Rows) -> np.ndarray:
@@ -213,7 +221,7 @@ class PATERegressor(RegressorMixin, PATEEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
             Predicted numbers. The default student predicts the mean of the released levels.
         """
         predicted = self._ask("student_", "predict", X)
@@ -247,8 +255,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
         NotFittedError
             If the regressor is not fitted.
         ValueError
-            If teachers voted, because they predict numbers without a distribution, or if `q` has
-            values outside [0, 1].
+            If there are several targets. If teachers voted, because they predict numbers without a
+            distribution, or if `q` has values outside [0, 1].
 
         Examples
         --------
@@ -272,6 +280,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
                 "predict_quantiles requires the released table of votes of records, but teachers "
                 "voted in this fit; leave base_estimator=None"
             )
+        if self._fitted_target.n_targets > 1:
+            raise ValueError("predict_quantiles is for one target, and this fit has several")
         class_proba = self._ask("table_", "class_proba", X)
         # Each probability has a lower bound, and the bounds of many levels would add up to a tail
         class_proba = class_proba - np.minimum(class_proba.min(axis=1, keepdims=True), MIN_PROBA)

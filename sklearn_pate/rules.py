@@ -211,11 +211,12 @@ def default_schema_fraction(*, n_records: int | None, n_columns: int, mu: float)
     return 0.2 if signal < 100 else 0.1 if signal < 200 else 0.05
 
 
-def default_target_fraction(*, n_records: int | None, epsilon: float) -> float:
+def default_target_fraction(*, n_records: int | None, epsilon: float, n_targets: int = 1) -> float:
     """Return the default fraction of epsilon that finds the classes, or the bounds of numbers.
 
     It is ``600 / (n_records * epsilon)``, from 0.01 to 0.25. The labels -1, 0, 1 and 2 are then
-    found if they have about 2 % of the records, and texts if they have about 6 %.
+    found if they have about 2 % of the records, and texts if they have about 6 %. Several targets
+    share this fraction times their number, and at most 0.25.
 
     Parameters
     ----------
@@ -223,6 +224,8 @@ def default_target_fraction(*, n_records: int | None, epsilon: float) -> float:
         Number of private records; None if it is private, which gives 0.05.
     epsilon : float
         Epsilon of the fit.
+    n_targets : int, default=1
+        Number of targets, columns of `y`.
 
     Returns
     -------
@@ -234,9 +237,8 @@ def default_target_fraction(*, n_records: int | None, epsilon: float) -> float:
     >>> default_target_fraction(n_records=12_000, epsilon=1.0)
     0.05
     """
-    if n_records is None:
-        return 0.05
-    return min(0.25, max(0.01, 600 / (n_records * epsilon)))
+    of_one = 0.05 if n_records is None else max(0.01, 600 / (n_records * epsilon))
+    return min(0.25, n_targets * of_one)
 
 
 def default_second_target_fraction(fraction: float) -> float:

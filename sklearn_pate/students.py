@@ -17,8 +17,10 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.dummy import DummyClassifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -30,7 +32,7 @@ from ._sklearn import (
     _safe_indexing,
     has_method,
 )
-from .encoding.targets import NumberTarget, Target
+from .encoding.targets import NumberTarget, SeveralTargets, Target
 from .exceptions import StudentError
 from .public import indexable_rows, plain, table_of
 from .rdp.checks import as_array
@@ -209,6 +211,8 @@ def fit_student(
         If no query was answered, or if the student cannot be trained. If it cannot be trained on
         labels of a single class, a `DummyClassifier` that predicts this class is returned instead.
     """
+    if len(released.parts) > 1:
+        return _fit_several(student, X_public, released, seed)
     labelled = np.flatnonzero(released.labels >= 0)
     labels = released.labels[labelled]
     number = seed_number(seed)
@@ -232,6 +236,76 @@ def fit_student(
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
     # Most classifiers raise an error for labels of one class, but these labels are paid for
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
+
+
+def learns_several(student: Estimator) -> bool:
+    """Return whether a student learns all targets at once, from `y` with several columns."""
+    target_tags = get_tags(student).target_tags
+    return bool(target_tags.multi_output or not target_tags.single_output)
+
+
+def _fit_several(
+    student: Any, X_public: Rows, released: Any, seed: np.random.SeedSequence
+) -> Estimator:
+    """Train a student on the labels of several targets.
+
+    A multi-output student learns the labels of all targets at once. Any other student is trained
+    for each target, and the copies are joined as in `sklearn.multioutput`.
+
+    Parameters
+    ----------
+    student : estimator or list of estimators
+        One student for all targets, or one for each.
+    X_public, seed
+        As in `fit_student`.
+    released : SeveralPublished
+        Published results of several targets.
+    """
+    if not isinstance(student, list) and learns_several(student):
+        return _fit_together(student, X_public, released, seed)
+    students = student if isinstance(student, list) else [student] * len(released.parts)
+    fitted = []
+    for each, part in zip(students, released.parts, strict=True):
+        try:
+            fitted.append(fit_student(each, X_public, part, seed))
+        except StudentError as error:
+            error.public_labels = released.public_labels.copy()
+            raise
+    return joined(fitted, students[0], released.target)
+
+
+def _fit_together(
+    student: Estimator, X_public: Rows, released: Any, seed: np.random.SeedSequence
+) -> Estimator:
+    """Train a multi-output student on the rows with labels of all targets."""
+    has_label = [part.target.labels_of(part.public_labels) >= 0 for part in released.parts]
+    labelled = np.flatnonzero(np.all(has_label, axis=0))
+    number = seed_number(seed)
+    try:
+        with seeded(number):
+            rows = _safe_indexing(X_public, labelled)
+            student = unfitted_copy(student, number)
+            student.fit(rows, released.public_labels[labelled])
+            return copied_generators(student)
+    except Exception as error:
+        cause = f"{type(error).__name__}: {error}".removesuffix(".") + remedy_of(error)
+        problem = (
+            f"the student could not be trained on {labelled.size} released rows of labels. "
+            f"{cause}. {_INSIDE}"
+        )
+        raise student_error(problem, released) from error
+
+
+def joined(fitted: list[Estimator], unfitted: Estimator, target: Target) -> Estimator:
+    """Join the fitted students of several targets as one fitted estimator of scikit-learn."""
+    if not target.has_accuracy:
+        regressor = MultiOutputRegressor(unfitted)
+        regressor.estimators_ = fitted
+        return regressor
+    classifier = MultiOutputClassifier(unfitted)
+    classifier.estimators_ = fitted
+    classifier.classes_ = [each.classes_ for each in fitted]
+    return classifier
 
 
 @singledispatch
@@ -332,6 +406,7 @@ def dry_run_student(
         seeded(0),
     ):  # any seed suffices, because this fit is discarded
         try:
+            target = target if learns_several(student) else target.parts[0]
             fitted = _dry_run_done(target, student, X_public, n_queries, soft)
             first_rows = np.arange(min(_num_samples(X_public), 50))
             predicted = fitted.predict(_safe_indexing(X_public, first_rows))
@@ -404,6 +479,12 @@ def _made_up_labels(
         n_unlabeled = max(min(_num_samples(X_public), 1000) - len(codes), 0)  # a few, for speed
         return np.append(codes, np.full(n_unlabeled, -1))
     return np.eye(target.n_values)[codes] if soft and accepts_soft_labels(student) else codes
+
+
+@_made_up_labels.register
+def _(target: SeveralTargets, codes: np.ndarray, student: Any, X_public: Any, soft: bool) -> Any:
+    """Return made-up labels or numbers of several targets."""
+    return target.teacher_values(codes)
 
 
 @_made_up_labels.register

@@ -131,7 +131,7 @@ def test_interrupt_after_spending_is_recorded_once(phase, ledger, monkeypatch):
             assert clf.score(X, Y) > 0.8 and len(ledger.history()) == before + 1
 
 
-@pytest.mark.parametrize("owner, name", [(run, "_show_public_attributes"), (run, "Published")])
+@pytest.mark.parametrize("owner, name", [(run, "_show_public_attributes"), (run, "published_of")])
 def test_interrupt_reports_at_least_the_cost_spent(owner, name, ledger, monkeypatch):
     clf = model(ledger=ledger, n_queries=2).fit(X, Y, X_PUBLIC)
     with monkeypatch.context() as patched:
@@ -140,7 +140,7 @@ def test_interrupt_reports_at_least_the_cost_spent(owner, name, ledger, monkeypa
             clf.set_params(n_queries=80).fit(X, Y, X_PUBLIC)
     assert caught.value.privacy_spent.epsilon > 2 * clf.plan(X, Y, X_PUBLIC).epsilon / 3
     assert "is spent" in caught.value.__notes__[0]
-    assert name == "Published" or clf.privacy_spent_ == caught.value.privacy_spent
+    assert name == "published_of" or clf.privacy_spent_ == caught.value.privacy_spent
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -323,7 +323,7 @@ class Loses(RegressorMixin, BaseEstimator):
     ("a signal", {"y": SIGNALS}, "Input y contains NaN or infinity"),
     ("none", {"y": None}, "requires y to be passed"),
     ("all outside", {"bounds": (100, 200)}, "all of y lies outside of bounds"),
-    ("several", {"y": np.column_stack([Y, Y])}, "MultiOutputRegressor.*ledger"),
+    ("several", {"y": np.column_stack([Y, Y])}, "as one target.*bounds a pair for each"),
     ("classes", {"base_estimator": LogisticRegression()}, "base_estimator must be a regressor"),
     ("a student", {"student": LogisticRegression()}, "student must be a regressor"),
     ("votes", {"base_estimator": Ridge(), "aggregator": GNMax()}, "must be a SoftVote"),

@@ -757,3 +757,9 @@ def test_sites_with_a_model_are_teachers_as_before():
     clf = classifier(method="teachers", epsilon=20.0, on_bad_plan="warn").fit(sites, None, X_PUBLIC)
     assert clf.n_teachers_ == 3 and clf.privacy_spent_.unit == "group"
     assert issubclass(OwnSynthesizer, Synthesizer)
+
+
+def test_several_targets_of_sites_are_refused():
+    clf = PATEClassifier(classes=[[0, 1], [0, 1]])
+    with pytest.raises(ValueError, match="one target, and 2 are declared.*ledger"):
+        clf.fit(at_sites(), None, X_PUBLIC)

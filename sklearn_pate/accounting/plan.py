@@ -46,6 +46,8 @@ class MethodSummary:
         available for such data.
     target_type : type of targets.Target
         The kind of target: classes, or levels of a number.
+    n_targets : int
+        Number of targets, each with at most `n_classes` classes.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class MethodSummary:
     reason: str = ""
     are_sites: bool = False
     target_type: type[Target] = ClassTarget
+    n_targets: int = 1
 
     @property
     def records_per_teacher(self) -> float | None:

@@ -227,7 +227,7 @@ def _mean(sums: Sums, n: float, moment: np.ndarray, rest: float) -> tuple[np.nda
 
     The second result is the variance of the noise on each entry of the mean.
     """
-    noise = (sums.sd / WITHOUT_PUBLIC_ROWS.total / n) ** 2
+    noise = (sums.sd_total / n) ** 2
     values, vectors = np.linalg.eigh(moment)
     values = np.maximum(values, 0.3 * rest)
     return vectors @ (values / (values + noise) * (vectors.T @ sums.total / n)), noise

@@ -15,8 +15,9 @@ one record, and `sums_cost` computes the cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -68,6 +69,10 @@ _ROWS = 4096
 
 #: Factor of the noise for rounding errors of floats.
 _ROUNDED = 1 + 1e-9
+
+
+#: Number of classes or, for several targets, the number of each.
+NClasses = int | Sequence[int]
 
 
 class Blocks(NamedTuple):
@@ -133,6 +138,8 @@ class Sums(NamedTuple):
         Standard deviations of the noise on a sum by class, and on the diagonal of the moment.
     target : targets.Target
         Its values are the classes, or levels, of the sums.
+    n_targets : int
+        Number of targets that share the total and the moment.
     """
 
     counts: np.ndarray
@@ -142,6 +149,19 @@ class Sums(NamedTuple):
     sd: float
     sd_moment: float
     target: Target
+    n_targets: int = 1
+
+    @property
+    def sd_total(self) -> float:
+        """Standard deviation of the noise on an entry of the total."""
+        return self.sd / (WITHOUT_PUBLIC_ROWS.total * math.sqrt(self.n_targets))
+
+    def by_target(self) -> list[Sums]:
+        """Return the sums of each target; all have the same total and moment."""
+        return [
+            self._replace(counts=self.counts[own], by_class=self.by_class[own], target=part)
+            for part, own in zip(self.target.parts, self.target.columns_by_target, strict=True)
+        ]
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -200,7 +220,7 @@ def ticks_of(
 
 
 def sensitivity(
-    n_changed: int, blocks: Blocks, *, n_classes: int, moment_weight: float = 0.0
+    n_changed: int, blocks: Blocks, *, n_classes: NClasses, moment_weight: float = 0.0
 ) -> float:
     """Return the L2 sensitivity of all blocks at their weights.
 
@@ -210,8 +230,8 @@ def sensitivity(
         2 if a record is replaced or changed; 1 if it is added or removed.
     blocks : Blocks
         The released blocks and their weights.
-    n_classes : int
-        Number of classes.
+    n_classes : int or tuple of int
+        Number of classes; for several targets, the number of each.
     moment_weight : float, default=0.0
         Weight of the second moment, at most `free_weight`.
 
@@ -232,15 +252,23 @@ def sensitivity(
     1, or the mean of several records, is a convex combination of whole records and no record. A
     record that is split between two levels is the mean of two records with the same row and one
     class each.
+
+    The sums and the counts of each of q targets have the weight ``1 / sqrt(q)``, so that `a` and
+    ``1 / n_classes`` are the means over the targets. If two records differ in a fraction `d` of
+    their labels, the squared change is ``(1 - d)`` times the first expression plus `d` times the
+    second, so its maximum is at d = 0 or 1. A record whose numbers are split between levels is a
+    convex combination of records with one level of each target.
     """
-    a = 1 - 1 / n_classes
+    of_class = [1 / number for number in as_numbers(n_classes)]
+    shared = sum(of_class) / len(of_class)
+    a = 1 - shared
     total, square = blocks.total**2, moment_weight**2
     if n_changed == 1:
         return math.sqrt(a + total + blocks.counts**2 + square)
     limits = blocks.min_product, 1.0
     same = _largest(2 * a + 2 * total + 2 * square, -2 * a - 2 * total, square, *limits)
     constant = 2 * a + 2 * total + 2 * blocks.counts**2 + 2 * square
-    other = _largest(constant, 2 / n_classes - 2 * total, square, *limits)
+    other = _largest(constant, 2 * shared - 2 * total, square, *limits)
     return math.sqrt(max(same, other))
 
 
@@ -251,26 +279,41 @@ def _largest(constant: float, slope: float, square: float, low: float, high: flo
     return constant + slope * x - 2 * square * x**2
 
 
-def free_weight(n_classes: int) -> float:
+def as_numbers(n_classes: NClasses) -> tuple[int, ...]:
+    """Return the number of classes of each target, from one number or several."""
+    return (n_classes,) if isinstance(n_classes, Integral) else tuple(n_classes)  # type: ignore[arg-type, return-value]
+
+
+def free_weight(n_classes: NClasses) -> float:
     """Return the largest weight of the second moment that leaves the sensitivity unchanged.
 
     The sensitivity here is for a replaced record. The weight is also at most
     ``sqrt((1 - 1 / n_classes + total**2) / 2)``, because of the condition on ``m`` in the notes of
-    `sensitivity`.
+    `sensitivity`. For several targets, it is also small enough for `Blocks.one_changed`, which
+    holds for any single target without this limit.
     """
-    most = math.sqrt((1 - 1 / n_classes + WITHOUT_PUBLIC_ROWS.total**2) / 2)
+    numbers = as_numbers(n_classes)
+    a = 1 - sum(1 / number for number in numbers) / len(numbers)
+    most = math.sqrt((a + WITHOUT_PUBLIC_ROWS.total**2) / 2)
 
     def change(weight: float) -> float:
         return sensitivity(2, WITHOUT_PUBLIC_ROWS, n_classes=n_classes, moment_weight=weight)
 
     without = change(0.0)
+    if len(numbers) > 1:
+        one = sensitivity(1, WITHOUT_PUBLIC_ROWS, n_classes=n_classes)
+        limit = WITHOUT_PUBLIC_ROWS.one_changed * (1 - 1e-9) * without**2
+        most = min(most, math.sqrt(limit - one**2))
     if change(most) <= without:
         return most
     return bisect(lambda weight: change(weight) <= without, 0.0, most, 60)[0]
 
 
-def noise_of_sums(mu: float, blocks: Blocks, *, n_classes: int) -> float:
+def noise_of_sums(mu: float, blocks: Blocks, *, n_classes: NClasses) -> float:
     """Return the standard deviation of the noise on each sum by class, in records.
+
+    A block of weight w, such as the total, has this noise divided by ``w * sqrt(q)``, for q
+    targets.
 
     Parameters
     ----------
@@ -278,15 +321,15 @@ def noise_of_sums(mu: float, blocks: Blocks, *, n_classes: int) -> float:
         Gaussian privacy parameter of all blocks together, for a replaced record.
     blocks : Blocks
         The released blocks.
-    n_classes : int
-        Number of classes.
+    n_classes : int or tuple of int
+        Number of classes; for several targets, the number of each.
     """
     weight = free_weight(n_classes) if blocks.has_moment else 0.0
     changed = sensitivity(2, blocks, n_classes=n_classes, moment_weight=weight)
-    return changed / mu * _ROUNDED
+    return changed / mu * _ROUNDED * math.sqrt(len(as_numbers(n_classes)))
 
 
-def noise_sizes(mu: float, *, n_classes: int) -> tuple[float, float, float]:
+def noise_sizes(mu: float, *, n_classes: NClasses) -> tuple[float, float, float]:
     """Return the noise standard deviations of the mean, the sums by class and the moment.
 
     `mu` is the Gaussian privacy parameter of all of them together, for a replaced record. The first
@@ -295,7 +338,8 @@ def noise_sizes(mu: float, *, n_classes: int) -> tuple[float, float, float]:
     sd_centre = 2 / (mu * math.sqrt(MEAN_FRACTION)) * _ROUNDED
     rest = mu * math.sqrt(1 - MEAN_FRACTION)
     sd = noise_of_sums(rest, WITHOUT_PUBLIC_ROWS, n_classes=n_classes)
-    return sd_centre, sd, sd / free_weight(n_classes)
+    n_targets = len(as_numbers(n_classes))
+    return sd_centre, sd, sd / (free_weight(n_classes) * math.sqrt(n_targets))
 
 
 def sums_contribution(neighbors: Neighbors, blocks: Blocks) -> Contribution:
@@ -525,16 +569,17 @@ def publish_sums(
         Source of the noise.
     """
     counts, by_class, moment, whole, target = gathered
-    centred, total = about_mean(by_class)
+    parts = [about_mean(by_class[own]) for own in target.columns_by_target]
+    _, total = parts[0]  # the same for all targets
     step = STEP / whole
-    return Sums(
+    exact = Sums(counts, by_class, total, moment, sd, sd_moment, target, target.n_targets)
+    return exact._replace(
         counts=_noisy(counts * _PER_STEP, sd / WITHOUT_PUBLIC_ROWS.counts, step, rng),
-        by_class=_noisy(centred, sd, step / target.n_values, rng),
-        total=_noisy(total, sd / WITHOUT_PUBLIC_ROWS.total, step, rng),
+        by_class=np.concatenate(
+            [_noisy(centred, sd, step / len(centred), rng) for centred, _ in parts]
+        ),
+        total=_noisy(total, exact.sd_total, step, rng),
         moment=_noisy_moment(moment, sd_moment, step * STEP, rng),
-        sd=sd,
-        sd_moment=sd_moment,
-        target=target,
     )
 
 

@@ -3,6 +3,7 @@
 A target has values: the classes of a classifier, or evenly spaced levels of a number. Each value is
 a column of votes and of tables. A target encodes `y` as codes, splits the vote of a record among
 the values, and decodes published values. It holds declared values but no records, so it is public.
+`SeveralTargets` joins targets of one kind, one for each column of `y`.
 
 To add a kind of target, add a subclass of `Target` here, and an estimator with this subclass as
 `target_type`, like `regressor`. These modules also depend on the kind of target:
@@ -17,6 +18,7 @@ To add a kind of target, add a subclass of `Target` here, and an estimator with 
 
 import contextlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -33,7 +35,7 @@ from ..rdp.checks import as_array
 from ..rdp.discrete import TICKS
 from ..runtime.isolation import PublicError, attempt, kind_of, suppress_output
 
-__all__ = ["ClassTarget", "NumberTarget", "Target"]
+__all__ = ["ClassTarget", "NumberTarget", "SeveralTargets", "Target", "holds_lists"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ class Target(ABC):
     statistic_nouns: ClassVar[str]
     guess: ClassVar[str]
 
-    #: Remedy if y has several columns, in messages: the subject of "fits one estimator per column".
+    #: Remedy if y has several columns, in messages.
     _of_several_columns: ClassVar[str]
 
     #: Kind of estimator that predicts this target, in messages, and a function that recognizes it.
@@ -85,8 +87,69 @@ class Target(ABC):
 
     @property
     def n_values(self) -> int:
-        """Number of classes, or of levels."""
+        """Number of classes, or of levels, of all targets together."""
         return len(self.values)
+
+    # --- one target or several --------------------------------------------------------------------
+
+    @property
+    def parts(self) -> tuple["Target", ...]:
+        """The single targets, one for each column of `y`."""
+        return (self,)
+
+    @property
+    def kind(self) -> type["Target"]:
+        """The kind of the single targets: `ClassTarget` or `NumberTarget`."""
+        return type(self.parts[0])
+
+    @property
+    def n_targets(self) -> int:
+        """Number of single targets, which is the number of votes of a record."""
+        return len(self.parts)
+
+    @property
+    def n_values_by_target(self) -> tuple[int, ...]:
+        """Number of classes, or of levels, of each single target."""
+        return tuple(part.n_values for part in self.parts)
+
+    @property
+    def n_classes(self) -> int | tuple[int, ...]:
+        """Number of classes, or of levels; for several targets, a tuple of those of each."""
+        numbers = self.n_values_by_target
+        return numbers if len(numbers) > 1 else numbers[0]
+
+    @property
+    def max_n_values(self) -> int:
+        """Largest number of classes, or of levels, of a single target."""
+        return max(self.n_values_by_target)
+
+    @property
+    def columns_by_target(self) -> list[slice]:
+        """The columns of a table of votes that belong to each single target."""
+        ends = np.cumsum(self.n_values_by_target).tolist()
+        return [slice(*ends_of) for ends_of in zip([0, *ends], ends, strict=False)]
+
+    @staticmethod
+    def of_parts(parts: Sequence["Target"]) -> "Target":
+        """Return the target of several columns; a single part is returned unchanged.
+
+        Parameters
+        ----------
+        parts : sequence of Target
+            Single targets of one kind, one for each column of `y`.
+
+        Returns
+        -------
+        Target
+        """
+        return parts[0] if len(parts) == 1 else SeveralTargets(parts)
+
+    @classmethod
+    def of_values(cls, values: Any) -> "Target":
+        """Return the target of this kind with given values; a list has those of each target."""
+        if isinstance(values, list):
+            return cls.of_parts([cls(each) for each in values])
+        return cls(values)
 
     @classmethod
     def check_predicts(cls, name: str, estimator: Any) -> None:
@@ -148,16 +211,47 @@ class Target(ABC):
             )
         if array.ndim > 1 and array.shape[1] != 1:
             raise ValueError(
-                f"y must be a 1-D array with one {cls.noun} per record: multilabel and "
-                f"multi-output targets are not supported; got shape {array.shape}. "
-                f"{cls._of_several_columns} fits one estimator per column, each with its own "
-                "epsilon: give a ledger, which adds up their costs"
+                f"y must be a 1-D array with one {cls.noun} per record, as one target is declared; "
+                f"got shape {array.shape}. {cls._of_several_columns}"
             )
         if array.dtype.kind == "c":  # scikit-learn's message quotes all entries
             held = "text or real numbers as labels" if cls.noun == "label" else "real numbers"
             raise ValueError(f"Complex data not supported: y must hold {held}")
         # A pandas column is passed unchanged, because pandas selects the numpy dtype
         return column_or_1d(array if isinstance(y, np.ndarray) else y, warn=True)
+
+    @classmethod
+    def columns(cls, y: Any) -> list[np.ndarray]:
+        """Return each column of `y` as a 1-D array; error messages quote none of its entries.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_records,) or (n_records, n_targets)
+            Private labels or numbers. Columns of a DataFrame may have different dtypes; those of
+            an array of objects are converted to text or numbers.
+
+        Returns
+        -------
+        list of ndarray of shape (n_records,)
+
+        Raises
+        ------
+        ValueError
+            As from `column`, for each column; or if `y` has more than two axes.
+        """
+        shape = () if y is None or sparse.issparse(y) else as_array("y", y).shape
+        if len(shape) != 2 or shape[1] < 2:
+            return [cls.column(y)]
+        if hasattr(y, "iloc"):
+            return [cls.column(y.iloc[:, k]) for k in range(shape[1])]
+        if hasattr(y, "columns"):
+            return [cls.column(y[name]) for name in y.columns]
+        array = as_array("y", y)
+        if array.dtype.kind == "O":
+            with suppress_output():  # libraries warn of private values
+                columns = [pd.Series(column).infer_objects().to_numpy() for column in array.T]
+            return [cls.column(column) for column in columns]
+        return [cls.column(column) for column in array.T]
 
     def encode(self, y: Any) -> np.ndarray:
         """Return private labels or numbers as codes; error messages quote none of them.
@@ -185,6 +279,14 @@ class Target(ABC):
         with suppress_output():  # warnings of other libraries may quote private values
             self._check_finite(y)
             return self._codes(y)
+
+    def encode_found(self, y: Any) -> np.ndarray:
+        """Return private labels or numbers as codes, for a target that was found.
+
+        Labels that are not among the classes get the code -1. Numbers are clipped, also if all of
+        them are outside of the bounds, because an error would show that none is inside.
+        """
+        raise NotImplementedError
 
     @classmethod
     def _check_finite(cls, y: np.ndarray) -> None:
@@ -321,6 +423,20 @@ class Target(ABC):
 
     # --- published values ------------------------------------------------------------------------
 
+    def labels_at(self, codes: np.ndarray) -> np.ndarray:
+        """Return the labels of codes, or numbers unchanged.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_rows,)
+            From `check_predicted`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return codes
+
     @abstractmethod
     def decode(self, labels: np.ndarray, class_proba: np.ndarray | None) -> np.ndarray:
         """Return the published value of each public row.
@@ -453,7 +569,8 @@ class ClassTarget(Target):
     statistic_nouns = "class probabilities"
     guess = "a coin flip"
     _of_several_columns = (
-        "For one-hot labels, give numpy.asarray(y).argmax(axis=1). sklearn's MultiOutputClassifier"
+        "For one-hot labels, give numpy.asarray(y).argmax(axis=1). For several targets, give "
+        "classes a list for each column, classes=[[0, 1], [0, 1]]"
     )
     predictor = "classifier"
     _is_predictor = staticmethod(is_classifier)
@@ -542,6 +659,11 @@ class ClassTarget(Target):
             return None
         return np.where(self.values[codes] == labels, codes, -1).astype(np.int64)
 
+    def encode_found(self, y: Any) -> np.ndarray:
+        """Return codes, -1 for labels that are not among the classes."""
+        codes: Any = self.codes_with_others(self.column(y))  # of the type they were found from
+        return codes
+
     def _codes(self, y: np.ndarray) -> np.ndarray:
         self._check_are_labels(y)
         codes = self.codes_of(y)
@@ -560,6 +682,10 @@ class ClassTarget(Target):
 
     def with_one_dtype(self, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the classes of codes; see `Target.with_one_dtype`."""
+        return self.labels_at(codes)
+
+    def labels_at(self, codes: np.ndarray) -> np.ndarray:
+        """Return the labels of codes; see `Target.labels_at`."""
         return self.values[codes]
 
     def split(self, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -668,7 +794,9 @@ class NumberTarget(Target):
     has_accuracy = False
     statistic_nouns = "means"
     guess = "the mean of all"
-    _of_several_columns = "sklearn's MultiOutputRegressor"
+    _of_several_columns = (
+        "For several targets, give bounds a pair for each column, bounds=[(0, 1), (0, 40)]"
+    )
     predictor = "regressor"
     _is_predictor = staticmethod(is_regressor)
 
@@ -759,7 +887,7 @@ class NumberTarget(Target):
             raise ValueError(f"y must hold only numbers; got {kind_of(y.dtype)}")
         return numbers
 
-    def clipped(self, y: Any) -> np.ndarray:
+    def encode_found(self, y: Any) -> np.ndarray:
         """Return private numbers as codes, as `encode` does, also if all are outside of the bounds.
 
         An error would show that none is inside. It is for bounds that were found, and published.
@@ -896,6 +1024,183 @@ class NumberTarget(Target):
         below = np.maximum.accumulate(np.clip(below, 0, 1), axis=1)
         found = [np.interp(q, row, ends) for row in below]
         return np.array(found).reshape(len(class_proba), len(q))
+
+
+def _of_parts(*given: Any, **params: Any) -> Any:
+    """Raise an error: each of several targets has this method."""
+    raise TypeError("this method belongs to each of several targets, `parts`")
+
+
+class SeveralTargets(Target):
+    """Several targets of one kind, one for each column of `y`: a record casts a vote for each.
+
+    A table of votes has the columns of each target in turn, `columns_by_target`.
+
+    Parameters
+    ----------
+    parts : sequence of Target
+        At least two targets, all of `ClassTarget` or all of `NumberTarget`.
+
+    Attributes
+    ----------
+    values : list of ndarray
+        The classes, or the levels, of each target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.encoding.targets import ClassTarget, SeveralTargets
+    >>> target = SeveralTargets([ClassTarget(["no", "yes"]), ClassTarget([0, 1, 2])])
+    >>> codes = target.encode(np.array([["yes", 2], ["no", 0]], dtype=object))
+    >>> codes
+    array([[1, 2],
+           [0, 0]])
+    >>> target.contributions(codes, shares=np.array([8, 8]))
+    array([[0, 8, 0, 0, 8],
+           [8, 0, 8, 0, 0]])
+    """
+
+    statistic_nouns = "class probabilities"
+    guess = "a coin flip"
+
+    def __init__(self, parts: Sequence[Target]) -> None:
+        kinds = {type(part) for part in parts}
+        if len(parts) < 2 or len(kinds) != 1:
+            raise ValueError("several targets must be two or more targets of one kind")
+        object.__setattr__(self, "_parts", tuple(parts))
+        object.__setattr__(self, "values", [part.values for part in parts])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SeveralTargets) and self.parts == other.parts
+
+    @property
+    def parts(self) -> tuple[Target, ...]:
+        """The single targets, one for each column of `y`."""
+        parts: tuple[Target, ...] = self._parts  # type: ignore[attr-defined]
+        return parts
+
+    @property
+    def n_values(self) -> int:
+        """Number of classes, or of levels, of all targets together."""
+        return sum(self.n_values_by_target)
+
+    @property
+    def noun(self) -> str:  # type: ignore[override]
+        """An entry of `y`, in messages."""
+        return self.kind.noun
+
+    @property
+    def fitted_attribute(self) -> str:  # type: ignore[override]
+        """The attribute of a fitted estimator that holds the values."""
+        return self.kind.fitted_attribute
+
+    @property
+    def splits_votes(self) -> bool:  # type: ignore[override]
+        """Whether the vote of a record may be split between two values of a target."""
+        return self.kind.splits_votes
+
+    @property
+    def has_accuracy(self) -> bool:  # type: ignore[override]
+        """Whether a prediction is either right or wrong, so that accuracy is defined."""
+        return self.kind.has_accuracy
+
+    def columns_of(self, y: Any) -> list[np.ndarray]:
+        """Return the columns of `y`; raise an error if there is not one for each target."""
+        columns = self.kind.columns(y)
+        if len(columns) != self.n_targets:
+            raise ValueError(
+                f"y must have {self.n_targets} columns, one for each target that is declared; got "
+                f"{len(columns)}"
+            )
+        return columns
+
+    def encode(self, y: Any) -> np.ndarray:
+        """Return codes of each column, (n_records, n_targets); see `Target.encode`."""
+        return self._each(type(self.parts[0]).encode, self.columns_of(y))
+
+    def encode_found(self, y: Any) -> np.ndarray:
+        """Return codes of each column, (n_records, n_targets); see `Target.encode_found`."""
+        return self._each(type(self.parts[0]).encode_found, self.columns_of(y))
+
+    def with_one_dtype(self, y: Any, codes: np.ndarray) -> np.ndarray:
+        """Return the columns with one dtype each; see `Target.with_one_dtype`."""
+        columns = zip(self.columns_of(y), codes.T, strict=True)
+        return _joined([p.with_one_dtype(*c) for p, c in zip(self.parts, columns, strict=True)])
+
+    def alternating(self, n_records: int) -> np.ndarray:
+        """Return made-up codes, (n_records, n_targets); see `Target.alternating`."""
+        return np.column_stack([part.alternating(n_records) for part in self.parts])
+
+    def split(self, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Split the votes of each record, one for each target; see `Target.split`.
+
+        The ticks for the values of one target sum to the total, so two votes with the same total
+        differ by at most `n_targets` times as much as votes for one target (L1).
+        """
+        values, parts = [], []
+        for part, own, columns in zip(self.parts, codes.T, self.columns_by_target, strict=True):
+            of_target, ticks = part.split(own, shares)
+            values.append(of_target + columns.start)
+            parts.append(ticks)
+        return np.column_stack(values), np.column_stack(parts)
+
+    def teacher_values(self, codes: np.ndarray) -> np.ndarray:
+        """Return the `y` of models, (n_records, n_targets); see `Target.teacher_values`."""
+        return self._each(type(self.parts[0]).teacher_values, codes.T)
+
+    def labels_at(self, codes: np.ndarray) -> np.ndarray:
+        """Return labels, (n_rows, n_targets), as objects if their types differ."""
+        return _joined([p.labels_at(own) for p, own in zip(self.parts, codes.T, strict=True)])
+
+    def check_predicted(self, predicted: ArrayLike, *, n_rows: int | None = None) -> np.ndarray:
+        """Check predictions, (n_rows, n_targets); see `Target.check_predicted`."""
+        found = np.asarray(predicted)
+        if found.ndim != 2 or found.shape[1] != self.n_targets:
+            raise ValueError(
+                f"predict of the student must return {self._expected}; got "
+                f"{kind_of(found.dtype)} of shape {found.shape}"
+            )
+        checked = [
+            part.check_predicted(own, n_rows=n_rows)
+            for part, own in zip(self.parts, found.T, strict=True)
+        ]
+        return np.column_stack(checked)
+
+    def check_public_labels(self, name: str, labels: ArrayLike) -> None:
+        """Check public labels of each column; see `Target.check_public_labels`."""
+        for part, own in zip(self.parts, self.columns_of(labels), strict=True):
+            part.check_public_labels(name, own)
+
+    def _each(self, function: Any, columns: Any) -> np.ndarray:
+        """Call a method of each target with its column, and join the results."""
+        results = [function(part, own) for part, own in zip(self.parts, columns, strict=True)]
+        return np.column_stack(results)
+
+    @property
+    def _expected(self) -> str:
+        return f"{self.n_targets} columns, one for each target"
+
+    # Models of teachers and published values belong to single targets
+
+    code_without_records = votes_at = votes_of = decode = labels_of = are_of_one_class = _of_parts
+    _checked_values = staticmethod(_of_parts)
+    _codes = _predictions = _of_parts
+
+
+def holds_lists(declared: Any) -> bool:
+    """Return whether a declaration has a list, a tuple or an array for each of several targets."""
+    if isinstance(declared, np.ndarray):
+        return declared.ndim == 2
+    kinds = list, tuple, range, np.ndarray, pd.Index
+    is_list = isinstance(declared, list | tuple)
+    return is_list and len(declared) > 0 and all(isinstance(each, kinds) for each in declared)
+
+
+def _joined(columns: list[np.ndarray]) -> np.ndarray:
+    """Return columns side by side, as objects if they would be converted to another kind."""
+    if len({column.dtype.kind for column in columns}) > 1:
+        columns = [column.astype(object) for column in columns]
+    return np.column_stack(columns)
 
 
 def _checked_classes(labels: ArrayLike, name: str) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples
 from ..encoding.dtypes import array_of, difference, dtype_name, library_of
-from ..encoding.targets import ClassTarget, NumberTarget
+from ..encoding.targets import ClassTarget
 from ..exceptions import PrivacyLeakWarning, warn
 from ..public import indexable_rows, public_rows
 from ..rdp.checks import as_array, check_votes
@@ -21,6 +21,7 @@ from ..releases.votes import Votes
 from ..runtime.copies import without_index
 from ..runtime.isolation import kind_of, suppress_output
 from ..runtime.private_data import PrivateData
+from ..synthesis import ClassSumsSynthesizer
 from ..teachers import Sites
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ def check_data(
     codes, target, sample_weight = checked_targets(
         estimator, X, y, sample_weight, is_found=is_found
     )
-    is_other = codes < 0 if is_found and isinstance(target, ClassTarget) else None
+    is_other: Any = None
+    if is_found and issubclass(target.kind, ClassTarget):
+        is_other = np.any((codes < 0).reshape(len(codes), -1), axis=1)  # in any of several targets
     is_cut = sample_weight is not None and ((sample_weight < 0) | (sample_weight > 1)).any()
     if counts_records and is_cut:
         for_rare = ". For a rare class, use class_weight='balanced', at no privacy cost"
@@ -110,6 +113,32 @@ def check_data(
         groups=groups,
         is_other=is_other,
     )
+
+
+def check_several(estimator: Estimator, target: Target, method: Any, synthesizer: Any) -> None:
+    """Refuse parts that count one vote of each record, if there are several targets.
+
+    Their cost would be too low: a record casts a vote for each target.
+    """
+    if target.n_targets == 1:
+        return
+    one = f"one target, and y has {target.n_targets}"
+    if not method.accepts_several_targets:
+        given = estimator.method if not isinstance(estimator.method, str) else "method='teachers'"
+        named = type(given).__name__ if not isinstance(given, str) else given
+        raise ValueError(
+            f"{named} is for {one}: let records vote, method='auto', 'neighbors' or 'sums', and "
+            "leave the parameters of teachers at their defaults"
+        )
+    if not isinstance(synthesizer, ClassSumsSynthesizer | None):
+        raise ValueError(
+            f"{type(synthesizer).__name__} is for {one}: use ClassSumsSynthesizer, or give X_public"
+        )
+    if estimator.releases:
+        raise ValueError(
+            f"releases are for {one}, as they may count one {target.noun} of each record: set "
+            "releases=None, and make them in a separate fit"
+        )
 
 
 def _check_alike(estimator: Estimator, X: Rows, X_public: Rows) -> None:
@@ -145,10 +174,15 @@ def check_votes_given(
             "votes are for"
         )
     if not isinstance(votes, Votes):
+        if declared is not None and declared.n_targets > 1:
+            raise ValueError("votes are counts for one target, but several targets are declared")
         # Not sorted: the order of `classes` is the order of the columns
         votes = Votes.of_teachers(counts, getattr(estimator, "classes", None))
     elif declared is not None and votes.target != declared:
-        raise ValueError(f"votes are for other classes than classes={declared.values.tolist()}")
+        names = [part.values.tolist() for part in declared.parts]
+        raise ValueError(
+            f"votes are for other classes than classes={names if len(names) > 1 else names[0]}"
+        )
     if votes.temperature != temperature:
         kind = "counts"
         if votes.temperature is not None:
@@ -325,12 +359,16 @@ def checked_targets(
     If the target was found, labels that are not among the classes get the code -1.
     """
     target = estimator._declared_target()
-    y = estimator.target_type.column(y)
-    if _num_samples(X) != len(y):
+    is_declared_alone = target is not None and target.n_targets == 1
+    kind = estimator.target_type
+    columns = [kind.column(y)] if is_declared_alone else kind.columns(y)
+    n_labels = len(columns[0])
+    if _num_samples(X) != n_labels:
         raise ValueError(
             f"X and y have inconsistent numbers of samples: {_num_samples(X)} records and "
-            f"{len(y)} {estimator.target_type.noun}s"
+            f"{n_labels} {kind.noun}s"
         )
+    y = columns[0] if len(columns) == 1 else y
     if target is None:
         warn(
             "classes_ is read from the private labels, which the privacy guarantee does not "
@@ -338,15 +376,10 @@ def checked_targets(
             "all labels that may occur, or set epsilon",
             PrivacyLeakWarning,
         )
-        target = ClassTarget.of_labels(y)
+        target = ClassTarget.of_parts([ClassTarget.of_labels(column) for column in columns])
     with suppress_output():  # warnings of libraries may quote values
-        weight = _checked_weight(len(y), sample_weight)
-        if is_found and isinstance(target, ClassTarget):
-            codes: Any = target.codes_with_others(y)  # of the type from which they were found
-            return codes, target, weight
-        if is_found and isinstance(target, NumberTarget):
-            return target.clipped(y), target, weight
-        return target.encode(y), target, weight
+        weight = _checked_weight(n_labels, sample_weight)
+        return (target.encode_found if is_found else target.encode)(y), target, weight
 
 
 def _checked_weight(n_records: int, sample_weight: ArrayLike | None) -> np.ndarray | None:

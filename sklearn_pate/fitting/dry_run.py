@@ -14,7 +14,7 @@ from ..releases import extra_releases
 from ..releases.published import check_class_weight, student_of
 from ..runtime.copies import seeded
 from ..runtime.isolation import is_ours, suppress_output
-from ..students import check_scored_alone, dry_run_student, unfitted_copy
+from ..students import check_scored_alone, dry_run_student, learns_several, unfitted_copy
 from ..teachers.training import Part, Settings, Task, fit_and_predict
 from .inputs import temperature_of
 from .methods import make_method
@@ -40,13 +40,20 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
     estimator = inputs.estimator
     release = inputs.release
     weight = getattr(estimator, "class_weight", None)
-    check_class_weight(
-        weight,
-        inputs.target.values,
-        inputs.student(),
-        inputs.X_public,
-        releases_proba=release.releases_proba,
-    )
+    parts = inputs.target.parts
+    if isinstance(weight, list) and len(weight) != len(parts):
+        raise ValueError(
+            f"class_weight must be a list of {len(parts)} weights, one for each target; got "
+            f"{len(weight)}"
+        )
+    for number, part in enumerate(parts):
+        check_class_weight(
+            weight[number] if isinstance(weight, list) else weight,
+            part.values,
+            inputs.student(),
+            inputs.X_public,
+            releases_proba=release.releases_proba,
+        )
     release.dry_run(inputs, plan)
     if inputs.extra_releases:
         extra_releases.dry_run(inputs.extra_releases, inputs.X_public, inputs.records)
@@ -146,10 +153,12 @@ def check_missing(inputs: Inputs, *, are_synthetic: bool) -> None:
     rows = np.flatnonzero(is_missing)
     complete = np.flatnonzero(~is_missing)[: max(_N_COMPLETE, 5 * target.n_values)]
     tried = np.append(complete, rows[:_N_TRIED])
+    student = inputs.student()
+    target = target if learns_several(student) else target.parts[0]
     labels = target.teacher_values(target.alternating(len(tried)))
     classifiers = [] if inputs.private is None else inputs.method.classifiers()
     parts = [("base_estimator", classifier) for classifier in classifiers]
-    for name, classifier in [*parts, ("student", inputs.student())]:
+    for name, classifier in [*parts, ("student", student)]:
         both = _safe_indexing(X_public, complete), _safe_indexing(X_public, tried)
         problem = _problem(classifier, *both, labels, learns=name == "student")
         if problem is None:

@@ -12,13 +12,14 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import VotingClassifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
-from ..encoding.targets import NumberTarget, Target
+from ..encoding.targets import NumberTarget, SeveralTargets, Target
 from ..students import last_step
 
 if TYPE_CHECKING:
@@ -84,9 +85,75 @@ def _decoded(target: Target, student: Estimator, estimator: Estimator, X: Rows) 
     )
 
 
+class _OneTarget:
+    """The predictions of an estimator for one of several targets.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier
+        Estimator of several targets.
+    number : int
+        Number of the target, from 0.
+    """
+
+    def __init__(self, estimator: Estimator, number: int) -> None:
+        self.estimator = estimator
+        self.number = number
+        self.classes_ = estimator.classes_[number]
+
+    def predict(self, X: Rows) -> np.ndarray:
+        """Return the predicted labels of the target, (n_samples,)."""
+        labels: np.ndarray = self.estimator.predict(X)[:, self.number]
+        return labels.astype(self.classes_.dtype)
+
+    def predict_proba(self, X: Rows) -> np.ndarray:
+        """Return the class probabilities of the target, (n_samples, n_classes)."""
+        proba: np.ndarray = self.estimator.predict_proba(X)[self.number]
+        return proba
+
+
+@_decoded.register
+def _(target: SeveralTargets, student: Any, estimator: Any, X: Any) -> Any:
+    """Convert a student of several targets, each by itself if they have one model each."""
+    if target.kind is NumberTarget:
+        return _as_is(student, estimator, X)
+    if len({values.dtype.kind for values in target.values}) > 1:
+        raise ValueError(
+            "a model with labels of several types cannot be exported: encode the labels of all "
+            "targets as one type, or pickle the estimator"
+        )
+    if isinstance(student, MultiOutputClassifier):
+        models = [
+            _decoded(part, model, _OneTarget(estimator, number), X)
+            for number, (part, model) in enumerate(
+                zip(target.parts, student.estimators_, strict=True)
+            )
+        ]
+        student.estimator = clone(models[0])
+        student.estimators_ = models
+        student.classes_ = [model.classes_ for model in models]
+        return student
+    labelled = copy.deepcopy(student)
+    last = last_step(labelled)
+    if isinstance(getattr(last, "classes_", None), list):
+        pairs = zip(target.values, last.classes_, strict=True)
+        last.classes_ = [labels[np.asarray(codes).astype(np.intp)] for labels, codes in pairs]
+    if X is None or not np.array_equal(labelled.predict(X), estimator.predict(X)):
+        raise ValueError(
+            f"{type(last).__name__} cannot be exported for several targets: give public rows, "
+            "export(X_public), or use a student with one model for each target"
+        )
+    return labelled
+
+
 @_decoded.register
 def _(target: NumberTarget, student: Any, estimator: Any, X: Any) -> Any:
     """Return the student, which predicts numbers."""
+    return _as_is(student, estimator, X)
+
+
+def _as_is(student: Any, estimator: Any, X: Any) -> Any:
+    """Return a student that predicts numbers, if it predicts like the estimator."""
     if X is not None and not np.allclose(student.predict(X), estimator.predict(X)):
         raise ValueError(
             f"{type(last_step(student)).__name__} cannot be exported, because its predictions for "
@@ -123,6 +190,9 @@ def _in_sklearn(student: Estimator) -> Estimator:
     """Convert a student, or the steps of a Pipeline, to equivalent scikit-learn estimators."""
     if hasattr(student, "to_sklearn"):
         return _in_sklearn(student.to_sklearn())
+    if isinstance(student, MultiOutputClassifier | MultiOutputRegressor):
+        student.estimators_ = [_in_sklearn(each) for each in student.estimators_]
+        student.estimator = clone(student.estimators_[0])
     if not isinstance(student, Pipeline):
         return student
     steps: list[Any] = []

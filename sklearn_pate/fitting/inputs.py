@@ -362,6 +362,7 @@ def check_inputs(
         private = checks.check_data(
             checked, X, y, alike, sample_weight, groups, counts_records, is_found
         )
+    checks.check_several(estimator, private.target, method, synthesizer)
     prefix = estimator._prefix if estimator.warm_start else None
     n_attempts = 0 if prefix is None else prefix.n_attempts
     seeds = seed_streams(estimator.random_state, estimator.secure, n_attempts=n_attempts)

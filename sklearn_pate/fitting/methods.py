@@ -132,7 +132,7 @@ def counts_of_public(
     if not hasattr(X_public, "columns"):  # for sums, all columns of an array count
         n_columns = max(n_columns, X_public[0].size)
     n_records = None if private.has_groups else private.n_records
-    n_classes = private.target.n_values
+    n_classes = private.target.max_n_values
 
     def cells_explain() -> float:
         return method.forecast(
@@ -145,6 +145,7 @@ def counts_of_public(
         n_records=n_records,
         n_public=n_public,
         n_classes=n_classes,
+        n_targets=private.target.n_targets,
         n_columns=n_columns,
         takes_sums=ClassSums.suits(X_public),
         rarest_share=rarest_share,

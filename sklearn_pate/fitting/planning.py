@@ -188,7 +188,7 @@ def forecast(inputs: Inputs, plan: Plan) -> Plan:
     rows = {}
     if inputs.synthesis is not None:
         synthesizer = inputs.synthesis.synthesizer
-        sizes = {"n_records": n_records, "n_classes": inputs.target.n_values}
+        sizes = {"n_records": n_records, "n_classes": inputs.target.n_classes}
         rows["synthesizer"] = synthesizer
         rows["rows_cost"] = _rows_cost(inputs, synthesizer.describe(**sizes))
         errors_of_rows = synthesizer.errors(**sizes)

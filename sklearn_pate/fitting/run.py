@@ -21,7 +21,7 @@ from ..exceptions import BudgetExceededError, PrivacyTestError, warn
 from ..releases import extra_releases
 from ..releases.base import Step
 from ..releases.prefix import Prefix, can_go_on, fixed_by
-from ..releases.published import Published, warn_of_release
+from ..releases.published import Published, published_of, warn_of_release
 from ..releases.synthetic_rows import at_one_site, steps_of_rows
 from ..releases.votes import Votes
 from ..report.formats import text_rounded_up
@@ -244,7 +244,7 @@ class _LabelsStep(Step):
         inputs, plan, estimator = run.inputs, run.plan, run.inputs.estimator
         _run_private_test(plan, votes, inputs.seeds["test"])
         spent = spent_of(plan)
-        published = Published(spent.paid(), estimator, inputs.n_public, inputs.target)
+        published = published_of(spent.paid(), estimator, inputs.n_public, inputs.target)
         forget(estimator)
         published.show(estimator)
         run.account.has_begun = True
@@ -310,7 +310,8 @@ def _learn(run: Run) -> None:
         seed = inputs.seeds["student"]
         inputs.estimator.student_ = fit_student(student, inputs.X_public, run.published, seed)
         done(1)
-    warn_of_release(run.plan, run.published, inputs.X_public)
+    for part in run.published.parts:
+        warn_of_release(run.plan, part, inputs.X_public)
     not_found = getattr(getattr(inputs.synthesis, "synthesizer", None), "not_found_", [])
     if not_found:
         warn(

@@ -221,7 +221,7 @@ class SiteReader:
         if self.target is None:
             return y, None
         if isinstance(self.target, NumberTarget):
-            return self.target.clipped(y), None
+            return self.target.encode_found(y), None
         target: Any = self.target
         codes = target.codes_with_others(y)
         if codes is None or (not self.is_found and (codes < 0).any()):
@@ -350,6 +350,12 @@ def _check_supported(estimator: Estimator, X_public: Rows, given: dict[str, Any]
             raise ValueError(
                 f"{name} must be None when X is Sites, because load returns it: return {returned}"
             )
+    target = estimator._declared_target()
+    if target is not None and target.n_targets > 1:
+        raise ValueError(
+            f"records at sites have one target, and {target.n_targets} are declared: make one fit "
+            "for each target, and add up their costs with a ledger"
+        )
     if estimator.releases:
         raise ValueError(
             "releases must be None when X is Sites, because a release of your own counts records "

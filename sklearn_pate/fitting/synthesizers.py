@@ -93,7 +93,8 @@ def counts_of(
     )
     return PublicCounts(
         n_records=n_records,
-        n_classes=0 if target is None else target.n_values,
+        n_classes=0 if target is None else target.max_n_values,
+        n_targets=1 if target is None else target.n_targets,
         n_columns=synthesizer.n_columns,
         has_schema=not synthesizer.reads_by_value,
         estimates_need_all=bool(of_all) and not of_rows,

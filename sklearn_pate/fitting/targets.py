@@ -14,6 +14,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ from ..schema_release import (
     ClassRelease,
     FoundTarget,
     RangeRelease,
+    SeveralReleases,
     ShareRelease,
     TargetRelease,
 )
@@ -64,6 +66,9 @@ _NAMED = ("filter", "propose-test-release")
 
 #: Attributes that a fit sets on its own estimator, and not on the estimator of the rest.
 _OWN = {"_prefix", "_seed_used"}
+
+#: Neighboring data sets of a release before those of the fit are known.
+_ANYONE = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="record")
 
 #: The releases, by the kind of target.
 _RELEASES: dict[type[Target], type[TargetRelease]] = {
@@ -155,7 +160,7 @@ class FirstRelease:
         cost = self.cost
         limit, delta = cap
         epsilon = plan.epsilon
-        if not isinstance(self.release, RangeRelease) and limit is not None:
+        if not self.release.finds_numbers and limit is not None:
             epsilon = max(epsilon, limit)
         if choice.is_fixed and plan.delta is not None:
             delta = plan.delta
@@ -184,12 +189,15 @@ def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
             )
         return None
     if isinstance(X, SiteRecords):
-        are_truth_values = X.labels == "truth values"
+        n_targets, are_boolean = 1, X.labels == "truth values"
     else:
-        labels = estimator.target_type.column(y)
-        are_truth_values = labels.dtype.kind == "b" or is_bool_dtype(getattr(y, "dtype", None))
-    if are_truth_values:
-        return _with(estimator, classes=[False, True])
+        columns = estimator.target_type.columns(y)
+        n_targets = len(columns)
+        are_boolean = all(column.dtype.kind == "b" for column in columns)
+        are_boolean = are_boolean or is_bool_dtype(getattr(y, "dtype", None))
+    if are_boolean:
+        classes = [[False, True]] * n_targets
+        return _with(estimator, classes=classes if n_targets > 1 else classes[0])
     return estimator if estimator.epsilon is None else None
 
 
@@ -215,21 +223,25 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     Nothing is paid for, and no label is used.
     """
     check_can_be_found(estimator)
-    kind = _RELEASES[estimator.target_type]
-    values = None if isinstance(X, SiteRecords) else kind.check(y)
-    n_records = len(X if values is None else values)
+    is_at_sites = isinstance(X, SiteRecords)
+    n_targets = 1 if is_at_sites else len(estimator.target_type.columns(y))
+    make = partial(_release_of, estimator, n_targets)
+    values = None if is_at_sites else make((1.0, 0.0, 1e-9), _ANYONE).check(y)
+    n_records = len(X if values is None else values[0] if n_targets > 1 else values)
     if n_records < 2:
         raise ValueError(
             f"n_samples={n_records}, but {_parameter(estimator)} cannot be found without several "
             f"records: {_remedy(estimator)}"
         )
-    epsilon, more_epsilon, delta = _prices(estimator, X, given.get("groups"))
-    rest = _rest(estimator, kind.made_up, epsilon, delta)
-    if isinstance(getattr(rest, "class_weight", None), dict):
+    prices = _prices(estimator, X, given.get("groups"), n_targets)
+    epsilon, _, delta = prices
+    first_release = FirstRelease(make(prices, _ANYONE))
+    rest = _rest(estimator, first_release.release.made_up, epsilon, delta)
+    if isinstance(getattr(rest, "class_weight", None), dict | list):
         rest.class_weight = None  # it has weights of unknown classes
-    made_up = np.resize(np.array(kind.made_up), n_records)
-    anyone = Neighbors(relation=NeighboringRelation.REPLACE_ONE, unit="record")
-    first_release = FirstRelease(kind(epsilon=epsilon, delta=delta, neighbors=anyone))
+    made_up = np.resize(np.array(_RELEASES[estimator.target_type].made_up), n_records)
+    if n_targets > 1:
+        made_up = np.column_stack([made_up] * n_targets)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the rest issues them for the target that is found
         inputs = check_inputs(rest, X, made_up, **given, first_release=first_release)
@@ -240,11 +252,27 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
             f"NeighboringRelation, so {_parameter(estimator)} must be declared: "
             f"{_remedy(estimator)}"
         )
-    options: dict[str, Any] = {"more_epsilon": more_epsilon}
-    if kind is RangeRelease:
-        options = {"n_levels": estimator.n_levels, "epsilon_of_fit": _cap(estimator)[0]}
-    release = kind(epsilon=epsilon, delta=delta, neighbors=inputs.neighbors, **options)
+    release = make(prices, inputs.neighbors)
     return _First(dataclasses.replace(inputs, first_release=FirstRelease(release)), values)
+
+
+def _release_of(
+    estimator: Estimator, n_targets: int, prices: tuple[float, float, float], neighbors: Neighbors
+) -> TargetRelease:
+    """Return the release that finds the targets of an estimator, at the prices of `_prices`.
+
+    Several targets have no second round.
+    """
+    kind = _RELEASES[estimator.target_type]
+    epsilon, more_epsilon, delta = prices
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
+    if kind is RangeRelease:
+        given |= {"n_levels": estimator.n_levels, "epsilon_of_fit": _cap(estimator)[0]}
+    if n_targets == 1 and kind is ClassRelease:
+        given["more_epsilon"] = more_epsilon
+    if n_targets == 1:
+        return kind(**given)
+    return SeveralReleases(kind=kind, n_targets=n_targets, **given)
 
 
 def plan(estimator: Estimator, X: Any, y: Any, **given: Any) -> Plan:
@@ -321,9 +349,11 @@ def scaled(release: TargetRelease, factor: float, n_records: int) -> TargetRelea
 
 def declaration(target: Target) -> dict[str, Any]:
     """Return the parameters that declare a target."""
-    if isinstance(target, NumberTarget):
-        return {"bounds": target.values[[0, -1]].tolist()}
-    return {"classes": target.values.tolist()}
+    if issubclass(target.kind, NumberTarget):
+        declared = [part.values[[0, -1]].tolist() for part in target.parts]
+        return {"bounds": declared if len(declared) > 1 else declared[0]}
+    declared = [part.values.tolist() for part in target.parts]
+    return {"classes": declared if len(declared) > 1 else declared[0]}
 
 
 @contextlib.contextmanager
@@ -430,10 +460,13 @@ def _published_before(estimator: Estimator, X: Any, y: Any) -> FirstRelease | No
         "epsilon": cap is None or cap <= first_release.epsilon,
     }
     if first_release.finds_target:
-        is_text = isinstance(X, SiteRecords) and X.labels == "text"
+        columns = None
         if not isinstance(X, SiteRecords):
-            is_text = _is_text(first_release.release.check(y))
-        changed["y"] = is_text != _is_text(first_release.found.target.values)
+            values = first_release.release.check(y)
+            columns = values if isinstance(values, list) else [values]
+        are_text = [X.labels == "text"] if columns is None else [_is_text(each) for each in columns]
+        found = first_release.found.target.parts
+        changed["y"] = are_text != [_is_text(part.values) for part in found]
     names = [name for name, is_so in changed.items() if is_so]
     if names:
         raise ValueError(
@@ -517,17 +550,24 @@ def _rest_after(estimator: Estimator, first_release: FirstRelease) -> Estimator:
     """Return a copy with the published classes or bounds, and the rest of epsilon and delta."""
     if first_release.found is None:
         raise ValueError("the target is not published yet")
-    values = first_release.found.target.values
-    if isinstance(first_release.found.target, NumberTarget):
-        values = values[[0, -1]]
-    rest = _rest(estimator, values.tolist(), first_release.epsilon, first_release.release.delta)
+    target = first_release.found.target
+    (values,) = declaration(target).values()
+    rest = _rest(estimator, values, first_release.epsilon, first_release.release.delta)
     weight = getattr(rest, "class_weight", None)
-    if first_release.finds_target and isinstance(
-        weight, dict
-    ):  # of classes that were not found as well
-        found = values.tolist()
-        rest.class_weight = {label: size for label, size in weight.items() if label in found}
+    if first_release.finds_target and weight is not None:
+        are_of_targets = isinstance(weight, list)
+        weights = weight if are_of_targets else [weight] * target.n_targets
+        weights = [_of_found(each, part) for each, part in zip(weights, target.parts, strict=True)]
+        rest.class_weight = weights if are_of_targets or len(weights) > 1 else weights[0]
     return rest
+
+
+def _of_found(weight: Any, target: Target) -> Any:
+    """Return class weights without those of classes that were not found."""
+    if not isinstance(weight, dict):
+        return weight
+    found = target.values.tolist()
+    return {label: size for label, size in weight.items() if label in found}
 
 
 @contextlib.contextmanager
@@ -544,8 +584,13 @@ def _taken_over(estimator: Estimator, rest: Estimator) -> Iterator[None]:
                 setattr(estimator, name, vars(rest)[name])
 
 
-def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float, float]:
-    """Return the epsilons of the release and of a second round, and the delta of both."""
+def _prices(
+    estimator: Estimator, X: Any, groups: Any, n_targets: int
+) -> tuple[float, float, float]:
+    """Return the epsilons of the release and of a second round, and the delta of both.
+
+    Several targets share them.
+    """
     method = estimator.method
     # A method may have a partition of its own, whose relation is known only later
     is_public = not has_groups(X, groups) and (
@@ -553,7 +598,7 @@ def _prices(estimator: Estimator, X: Any, groups: Any) -> tuple[float, float, fl
     )
     epsilon, delta = _cap(estimator)
     fraction = rules.default_target_fraction(
-        n_records=_num_samples(X) if is_public else None, epsilon=epsilon
+        n_records=_num_samples(X) if is_public else None, epsilon=epsilon, n_targets=n_targets
     )
     if not issubclass(estimator.target_type, ClassTarget):
         return fraction * epsilon, 0.0, 0.0

@@ -78,6 +78,8 @@ def check_labels(estimator: Estimator, X_public: Rows, y_public: Any) -> np.ndar
     """
     if X_public is None:
         raise ValueError("y_public has the labels of X_public, but X_public is missing: give both")
+    if len(estimator.target_type.columns(y_public)) > 1:
+        raise ValueError("y_public has several columns, but plans try fits for one target only")
     try:
         labels = estimator.target_type.column(y_public)
         estimator.target_type._check_finite(labels)

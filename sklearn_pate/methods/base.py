@@ -52,6 +52,9 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
     #: Description of the released table, for privacy statements; empty if no table is released.
     released_as = ""
 
+    #: Whether `y` may have several columns, so that the contribution counts one vote for each.
+    accepts_several_targets = False
+
     def __getstate__(self) -> dict[str, Any]:
         """Return only the parameters, because other attributes may be private."""
         return self.get_params(deep=False)
@@ -309,6 +312,20 @@ class TableMethod(Method):
         TableMechanism
         """
 
+    def mechanisms(self, aggregator: TableMechanism | None) -> list[TableMechanism]:
+        """Return the mechanisms among which a plan chooses the one with the least noise.
+
+        Parameters
+        ----------
+        aggregator : TableMechanism or None
+            As in `mechanism`.
+
+        Returns
+        -------
+        list of TableMechanism
+        """
+        return [self.mechanism(aggregator)]
+
     # --- read-out --------------------------------------------------------------------------------
 
     @abstractmethod
@@ -327,7 +344,8 @@ class TableMethod(Method):
         object
             Its method `read` returns class probabilities and labels of any public rows. Its
             attribute `p_value` is the p-value of the table under the hypothesis that labels do not
-            depend on rows. A fit warns if the p-value is large.
+            depend on rows. A fit warns if the p-value is large. For several targets, it is a
+            `readouts.SeveralTables` with one such object for each.
         """
 
     @abstractmethod
@@ -337,7 +355,7 @@ class TableMethod(Method):
         Parameters
         ----------
         table : object
-            Result of `released`.
+            Result of `released`, for one target.
 
         Returns
         -------

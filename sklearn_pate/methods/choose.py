@@ -81,7 +81,7 @@ class PublicCounts:
     n_public : int
         Number of public rows; 0 without public rows.
     n_classes : int
-        Number of classes.
+        Number of classes; for several targets, the largest.
     n_columns : int
         Number of columns. With public rows, the number of encoded columns.
     n_encoded : int
@@ -98,11 +98,14 @@ class PublicCounts:
     cells_explain : callable or None
         Returns the fraction of the variance of the public rows that cells explain, in [0, 1]. It
         is slow, so it is called only if the choice depends on it.
+    n_targets : int
+        Number of targets.
     """
 
     n_records: int | None
     n_classes: int
     n_columns: int
+    n_targets: int = 1
     n_public: int = 0
     n_encoded: int = 0
     has_schema: bool = True
@@ -219,7 +222,7 @@ def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> Met
         n_records=n_records,
         n_columns=counts.n_columns,
         n_classes=counts.n_classes,
-        noise_std=2 * math.sqrt(1 - 1 / counts.n_classes) / mu,
+        noise_std=2 * math.sqrt(1 - 1 / counts.n_classes) / mu * math.sqrt(counts.n_targets),
     )
     if issubclass(parameters.target_type, NumberTarget):
         has_few = n_records * parameters.epsilon < _FEW_RECORDS
@@ -242,7 +245,7 @@ def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> Met
 def _unless_rare(reason: str, parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
     """Choose cells, or class sums if the rarer of two classes has few records."""
     is_of_numbers = issubclass(parameters.target_type, NumberTarget)
-    if is_of_numbers or counts.n_classes != 2:
+    if is_of_numbers or counts.n_classes != 2 or counts.n_targets > 1:
         return MethodChoice("neighbors", reason, is_fixed=is_of_numbers)
     if parameters.has_extra_releases:  # their fractions are those of all of epsilon
         return MethodChoice("neighbors", reason, is_fixed=False)

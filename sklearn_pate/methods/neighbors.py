@@ -18,13 +18,14 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from .._sklearn import Interval, StrOptions
-from ..aggregators import LaplaceMechanism, TableMechanism
+from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..encoding import custom
 from ..encoding.vectorizer import RowVectorizer
 from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors import centers, counting, smoothing
 from ..neighbors.landmarks import LandmarkClassifier
 from ..rdp.discrete import GRID, TICKS
+from ..readouts import SeveralTables, of_targets
 from ..rules import default_n_cells
 from ..runtime.copies import fresh_seed, isolated_clone, seed_number
 from ..runtime.memory import cached_seed, code_digest, digest
@@ -121,6 +122,7 @@ class ReverseNeighbors(BlockMethod):
     """
 
     released_as = "a noisy table of the records' votes"
+    accepts_several_targets = True
 
     _most_by_record = TICKS
 
@@ -233,9 +235,11 @@ class ReverseNeighbors(BlockMethod):
         nearest cells, which depend only on its row and on public rows. The votes of a group are the
         mean of the votes of its records, see `neighbors.counting.count_votes`, so no norm of them
         exceeds the norm for one record. If a unit is replaced, its votes are removed and other
-        votes are added, so `Neighbors.counts` doubles the number of counts.
+        votes are added, so `Neighbors.counts` doubles the number of counts. With several targets,
+        a record adds to one count of each target in these cells.
         """
-        return neighbors.counts(int(self.n_neighbors))  # short integers overflow
+        n_cells = int(self.n_neighbors)  # short integers overflow
+        return neighbors.counts(n_cells * self._target.n_targets)
 
     # --- noise ------------------------------------------------------------------------------------
 
@@ -251,10 +255,31 @@ class ReverseNeighbors(BlockMethod):
             )
         return aggregator
 
+    def mechanisms(self, aggregator: TableMechanism | None) -> list[TableMechanism]:
+        """Return the mechanisms to choose from; see `TableMethod.mechanisms`.
+
+        For q targets, the noise of `LaplaceMechanism` is proportional to q, and that of
+        `GaussianMechanism` to the root of q.
+        """
+        mechanism = self.mechanism(aggregator)
+        is_default = aggregator is None and self._target.n_targets > 1
+        return [mechanism, GaussianMechanism()] if is_default else [mechanism]
+
     # --- read-out ---------------------------------------------------------------------------------
 
-    def released(self, noisy: np.ndarray, *, noise_std: float) -> smoothing.ReleasedTable:
+    def released(
+        self, noisy: np.ndarray, *, noise_std: float
+    ) -> smoothing.ReleasedTable | SeveralTables:
         """Return the `ReleasedTable` of noisy counts; see `TableMethod.released`."""
+        return of_targets(
+            self._released(noisy[:, own], noise_std, part)
+            for part, own in zip(self._target.parts, self._target.columns_by_target, strict=True)
+        )
+
+    def _released(
+        self, noisy: np.ndarray, noise_std: float, target: Target
+    ) -> smoothing.ReleasedTable:
+        """Return the `ReleasedTable` of the noisy counts of one target."""
         nearest = centers.nearest_cells(self._public, self._centers)[:, 0]
         n_public_in = np.bincount(nearest, minlength=len(self._centers))
         shift, n_trusted = None, self._n_trusted
@@ -266,7 +291,7 @@ class ReverseNeighbors(BlockMethod):
             "total": smoothing.expected_votes(noisy, n_public_in, noise_std, *known),
             "noise_std": noise_std,
             "smoothing": self.smoothing,
-            "target": self._target,
+            "target": target,
         }
         return smoothing.ReleasedTable(
             noisy,

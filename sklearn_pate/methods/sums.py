@@ -30,7 +30,9 @@ from ..class_sums.statistic import (
     ROW_LENGTH,
     STEP,
     WITH_PUBLIC_ROWS,
+    NClasses,
     about_mean,
+    as_numbers,
     noise_of_sums,
     of_classes,
     sums_contribution,
@@ -53,7 +55,7 @@ from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors.smoothing import MIN_PROBA, assign_to_similar, numbers_of_public, sharpened
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Neighbors
 from ..rdp.discrete import TICKS
-from ..readouts import ReleasedProba, SumsClassifier
+from ..readouts import ReleasedProba, SeveralTables, SumsClassifier, of_targets
 from ..releases.published_sums import PublishedSumsRelease
 from ..runtime.memory import code_digest
 from ..secure import in_64_bits, noise_generator, plus_noise
@@ -93,8 +95,8 @@ class SumsMechanism(TableMechanism):
 
     Parameters
     ----------
-    n_classes : int
-        Number of classes.
+    n_classes : int or tuple of int
+        Number of classes; for several targets, the number of each.
     noise_multiplier : float or None, default=None
         Noise standard deviation divided by the L2 sensitivity for a replaced record: the inverse of
         mu of Gaussian differential privacy. None is calibrated to `epsilon`.
@@ -109,11 +111,11 @@ class SumsMechanism(TableMechanism):
     statistic = "sums"
 
     _parameter_constraints = {
-        "n_classes": [Interval(Integral, 2, None, closed="left")],
+        "n_classes": [Interval(Integral, 2, None, closed="left"), tuple],
         "noise_multiplier": [Interval(Real, 2**-4, 1e5, closed="both"), None],
     }
 
-    def __init__(self, n_classes: int, noise_multiplier: float | None = None) -> None:
+    def __init__(self, n_classes: NClasses, noise_multiplier: float | None = None) -> None:
         self.n_classes = n_classes
         self.noise_multiplier = noise_multiplier
 
@@ -122,6 +124,12 @@ class SumsMechanism(TableMechanism):
         """Standard deviation of the noise on each sum, in records."""
         multiplier = checked_scale(self, "noise_multiplier")
         return noise_of_sums(1 / multiplier, WITH_PUBLIC_ROWS, n_classes=self.n_classes)
+
+    @property
+    def noise_std_of_total(self) -> float:
+        """Standard deviation of the noise on each entry of the total, in records."""
+        n_targets = len(as_numbers(self.n_classes))
+        return self.noise_std / (WITH_PUBLIC_ROWS.total * math.sqrt(n_targets))
 
     def with_scale(self, scale: float) -> Self | None:
         """Return a copy with this noise multiplier; None if it is set."""
@@ -135,18 +143,30 @@ class SumsMechanism(TableMechanism):
         """Add noise to sums in whole steps, of shape (n_columns, n_classes + 1)."""
         table = np.asarray(table)
         is_whole = table.dtype in (np.int64, object)
-        if not is_whole or table.shape[1:] != (self.n_classes + 1,):
+        first, *others = as_numbers(self.n_classes)
+        n_sums = first + sum(others)
+        if not is_whole or table.shape[1:] != (n_sums + 1,):
             raise ValueError(
                 "table must be the integers that ClassSums.vote returns, of shape "
-                f"(n_columns, {self.n_classes + 1}); got shape {table.shape}, dtype {table.dtype}"
+                f"(n_columns, {n_sums + 1}); got shape {table.shape}, dtype {table.dtype}"
             )
-        step = STEP / TICKS / self.n_classes
         rng = noise_generator(random_state)
-        noise = DiscreteGaussian(self.noise_std / step).sample(rng, table.shape).astype(object)
+        # The first target, and the total in the same steps
+        step = STEP / TICKS / first
+        own = table[:, [*range(first), -1]]
+        noise = DiscreteGaussian(self.noise_std / step).sample(rng, own.shape).astype(object)
         # The weight of the total divides its noise instead of multiplying its integer sums
-        of_all = self.noise_std / WITH_PUBLIC_ROWS.total * (1 + 1e-9)
+        of_all = self.noise_std_of_total * (1 + 1e-9)
         noise[:, -1] = DiscreteGaussian(of_all / step).sample(rng, (len(table),))
-        return plus_noise(table, noise, step)
+        noisy = plus_noise(own, noise, step)
+        parts, start = [noisy[:, :-1]], first
+        for n_classes in others:
+            step = STEP / TICKS / n_classes
+            own = table[:, start : start + n_classes]
+            noise = DiscreteGaussian(self.noise_std / step).sample(rng, own.shape)
+            parts.append(plus_noise(own, noise, step))
+            start += n_classes
+        return np.column_stack([*parts, noisy[:, -1:]])
 
 
 def _scale_of(public: np.ndarray, extra: slice) -> np.ndarray:
@@ -297,6 +317,7 @@ class ClassSums(BlockMethod):
     """
 
     released_as = "noisy sums of the columns, by class"
+    accepts_several_targets = True
 
     _most_by_record = TICKS * round(1 / STEP)
 
@@ -341,7 +362,7 @@ class ClassSums(BlockMethod):
                 "method='neighbors', or give fewer columns"
             )
         neighbors = self._note_public(private, memory)
-        self._n_classes = private.target.n_values
+        self._n_classes = private.target.n_classes
         self._has_voted = False
         self._encoder = fitted_on_public(RowEncoder(), X_public, seed=0)
         self._X_public = X_public
@@ -396,11 +417,14 @@ class ClassSums(BlockMethod):
         -------
         ndarray of shape (n_columns + 1, n_classes + 1)
             Exact sums in whole steps. The last row is the constant column, the last column is the
-            total.
+            total. Several targets have the columns of each in turn.
         """
         self._has_voted = True
-        centred, total = about_mean(super().vote(private, X_query, **given))
-        return in_64_bits(np.column_stack([centred.T, len(centred) * total]))
+        by_class = super().vote(private, X_query, **given)
+        parts = [about_mean(by_class[own]) for own in private.target.columns_by_target]
+        centred, total = parts[0]  # the total is the same for all targets
+        of_targets = [centred.T for centred, _ in parts]
+        return in_64_bits(np.column_stack([*of_targets, len(centred) * total]))
 
     # --- contribution -----------------------------------------------------------------------------
 
@@ -425,19 +449,28 @@ class ClassSums(BlockMethod):
 
     # --- read-out ---------------------------------------------------------------------------------
 
-    def released(self, noisy: np.ndarray, *, noise_std: float) -> ReleasedClassSums:
+    def released(self, noisy: np.ndarray, *, noise_std: float) -> ReleasedClassSums | SeveralTables:
         """Compute the discriminants from noisy sums; see `TableMethod.released`."""
-        by_class, total = noisy[:, :-1].T, noisy[:, -1]
+        return of_targets(
+            self._released(noisy[:, :-1].T[own], noisy[:, -1], noise_std, part)
+            for part, own in zip(self._target.parts, self._target.columns_by_target, strict=True)
+        )
+
+    def _released(
+        self, by_class: np.ndarray, total: np.ndarray, noise_std: float, target: Target
+    ) -> ReleasedClassSums:
+        """Compute the discriminants of one target from its noisy sums."""
+        noise_of_total = noise_std / (WITH_PUBLIC_ROWS.total * math.sqrt(self._target.n_targets))
         n = max(total[-1] / ROW_CONSTANT, noise_std) if self._n_records is None else self._n_records
-        proba_is_linear = self._target.splits_votes and self._target.n_values == 2
+        proba_is_linear = target.splits_votes and target.n_values == 2
         slopes, constants, p_value = public_discriminants(
             by_class,
             total,
-            (noise_std, noise_std / WITH_PUBLIC_ROWS.total),
+            (noise_std, noise_of_total),
             n,
             self._rows,
             proba_is_linear=proba_is_linear,
-            target=self._target,
+            target=target,
         )
         constants = constants + ROW_CONSTANT * slopes[:, -1]
         counts = n / len(by_class) + by_class[:, -1] / ROW_CONSTANT
@@ -454,7 +487,7 @@ class ClassSums(BlockMethod):
                 total,
                 self._rows,
                 n=n,
-                noise_std=noise_std / WITH_PUBLIC_ROWS.total,
+                noise_std=noise_of_total,
                 tolerance=self._tolerance,
             ),
         )
@@ -504,6 +537,7 @@ class PublishedClassSums(Method):
     """
 
     release = PublishedSumsRelease()
+    accepts_several_targets = True
 
     def __init__(
         self, *, relation: Literal["replace_one", "add_or_remove_one"] = "replace_one"

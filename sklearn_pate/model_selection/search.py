@@ -325,6 +325,8 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         `size_is_private` is True if records vote and the guarantee covers adding or removing one.
         """
         has_accuracy = self.estimator.target_type.has_accuracy
+        if codes.ndim > 1:
+            raise ValueError("several targets require public validation data: give X_val and y_val")
         if not has_accuracy or self.scoring is not None:
             name = type(self.estimator).__name__
             queried = f"scoring={self.scoring!r}" if has_accuracy else name

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import indexable
 
 from ..encoding.targets import ClassTarget, NumberTarget
@@ -163,8 +164,11 @@ class PublicScorer:
                 f"{shape[0]} rows"
             )
         X_val, y_val = indexable(X_val, y_val)
-        estimator._declared_target().check_public_labels("y_val", y_val)
+        target = estimator._declared_target()
+        target.check_public_labels("y_val", y_val)
         made_up = clone(_DUMMIES[estimator.target_type])
+        if target.n_targets > 1 and target.has_accuracy:
+            made_up = MultiOutputClassifier(made_up)  # with the score of several targets
         self._scorer = check_scoring(estimator, scoring)
         self._validation = X_val, y_val
         try:

@@ -104,7 +104,7 @@ class LabelsRelease(VotesRelease):
             summary_of(plan),
             names=tuple(type(classifier).__name__ for classifier in classifiers),
             are_sites=getattr(inputs.method, "are_sites", False),
-            target_type=type(inputs.target),
+            target_type=inputs.target.kind,
         )
         with suppress_output():  # a user's mechanism may print made-up votes
             return (

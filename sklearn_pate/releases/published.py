@@ -17,7 +17,7 @@ from ..encoding.targets import NumberTarget
 from ..exceptions import PublicRowsWarning, warn
 from ..neighbors import RowVectorizer
 from ..neighbors.smoothing import assign_to_similar, shifted
-from ..readouts import TableRegressor
+from ..readouts import SeveralTables, TableRegressor
 from ..report.formats import percent
 from ..runtime.isolation import attempt, suppress_output
 from ..students import (
@@ -84,7 +84,11 @@ class Published:
         Whether the student was trained with these weights.
     problem : str or None
         Error of the student if all labels are of one class; None if there is no error.
+    name : str
+        Start of warnings; empty for the only target of a fit.
     """
+
+    name = ""
 
     def __init__(
         self, spent: PrivacySpent, estimator: Estimator, n_public: int, target: Target
@@ -115,6 +119,11 @@ class Published:
         published.query_indices = estimator.query_indices_
         published.table = getattr(estimator, "table_", None)
         return published
+
+    @property
+    def parts(self) -> tuple[Published, ...]:
+        """The published results of each target: of this one alone."""
+        return (self,)
 
     def add(
         self, record: StageRecord, positions: np.ndarray, rows: np.ndarray, sampled: Released
@@ -203,6 +212,19 @@ class Published:
             weight = shift.cell_weight[self.table.cell_of(X_public)]
             self.row_weight = weight / weight.mean()
 
+    def read(self, X_public: Rows) -> PublicShift | None:
+        """Label other public rows by the released table, and return their distance."""
+        self.add_class_proba(*self.table.read(X_public))
+        shift = None
+        if hasattr(self.table, "shift_from"):
+            shift = self.table.shift_from(X_public)
+        self.weight_rows(X_public, shift)
+        return shift
+
+    def warn(self, text: str, category: type[Warning] = UserWarning) -> None:
+        """Issue a warning; it names the target if there are several."""
+        warn(f"{self.name}{text}", category)
+
     def label_of(self, code: int) -> Any:
         """Return the label of a code, as a Python object."""
         return self.target.values[[code]].tolist()[0]
@@ -212,6 +234,98 @@ class Published:
         shares = np.bincount(labels, minlength=self.n_classes) / len(labels)
         weight = weights_of(self._class_weight, self.target.values, shares)
         return None if weight is None else weight[labels]
+
+
+class SeveralPublished:
+    """Published results of one fit for several targets.
+
+    Parameters
+    ----------
+    spent, estimator, n_public
+        As in `Published`.
+    target : targets.SeveralTargets
+        The targets.
+
+    Attributes
+    ----------
+    parts : tuple of Published
+        The results of each target.
+    target : targets.SeveralTargets
+        The parameter `target`.
+    extra_releases : list
+        As in `Published`; always empty.
+    """
+
+    def __init__(
+        self, spent: PrivacySpent, estimator: Estimator, n_public: int, target: Target
+    ) -> None:
+        self.target = target
+        self.extra_releases: list[Any] = []
+        self.parts = tuple(Published(spent, estimator, n_public, part) for part in target.parts)
+        weights = getattr(estimator, "class_weight", None)
+        for number, part in enumerate(self.parts):
+            part.name = f"target {number} of y (of {len(self.parts)}, counted from 0): "
+            part._class_weight = weights[number] if isinstance(weights, list) else weights
+
+    @classmethod
+    def of(cls, estimator: Estimator) -> SeveralPublished:
+        """Return the published results of a fitted estimator, to train another student."""
+        labels, target = estimator.public_labels_, estimator._fitted_target
+        published = cls(estimator.privacy_spent_, estimator, len(labels), target)
+        for number, part in enumerate(published.parts):
+            part.labels = part.target.labels_of(labels[:, number])
+            part.soft_labels = estimator.public_soft_labels_[number]
+            part.query_indices = estimator.query_indices_
+            part.table = estimator.table_.tables[number]
+        return published
+
+    @property
+    def spent(self) -> PrivacySpent:
+        """Privacy statement with the numbers of queries and answers so far."""
+        return self.parts[0].spent
+
+    @spent.setter
+    def spent(self, spent: PrivacySpent) -> None:
+        for part in self.parts:
+            part.spent = spent
+
+    @property
+    def table(self) -> SeveralTables | None:
+        """The released table of each target; None before they are released."""
+        tables = [part.table for part in self.parts]
+        return None if any(table is None for table in tables) else SeveralTables(tuple(tables))
+
+    @property
+    def public_labels(self) -> np.ndarray:
+        """Label code or mean of each public row, (n_public, n_targets); see `Published`."""
+        return np.column_stack([part.public_labels for part in self.parts])
+
+    def show(self, estimator: Estimator) -> None:
+        """Set the attributes of an estimator that hold published results."""
+        estimator.privacy_spent_ = self.spent
+        estimator.query_indices_ = self.parts[0].query_indices
+        estimator.public_labels_ = self.public_labels
+        estimator.public_soft_labels_ = [part.soft_labels for part in self.parts]
+        if self.table is not None:
+            estimator.table_ = self.table
+
+    def student(self, estimator: Estimator, method: Method) -> Any:
+        """Return the unfitted student, or a list of the default student of each target."""
+        if estimator.student is not None:
+            return estimator.student
+        return [part.student(estimator, method) for part in self.parts]
+
+
+def published_of(spent: PrivacySpent, estimator: Estimator, n_public: int, target: Target) -> Any:
+    """Return the `Published` or `SeveralPublished` of a fit, before its labels are released."""
+    kind = Published if target.n_targets == 1 else SeveralPublished
+    return kind(spent, estimator, n_public, target)
+
+
+def published_by(estimator: Estimator) -> Any:
+    """Return the published results of a fitted estimator, to train another student."""
+    kind = Published if estimator._fitted_target.n_targets == 1 else SeveralPublished
+    return kind.of(estimator)
 
 
 #: Default students that predict from any released table, by the kind of target. For other targets,
@@ -244,7 +358,8 @@ _RARELY = 0.01
 def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
     """Warn about results of little use, from released numbers, public rows and the plan.
 
-    A fit calls this function last, so the model is kept even if warnings raise errors.
+    A fit calls this function last, so the model is kept even if warnings raise errors. It is called
+    for each of several targets.
 
     Parameters
     ----------
@@ -269,7 +384,7 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
     if p_value is not None and p_value > LEVEL:
         target = released.target
         others = "method='teachers'" if by_records else "method='neighbors'"
-        warn(
+        released.warn(
             f"the released numbers may be little better than {target.guess}: they do not differ "
             f"clearly from noise around equal {target.statistic_nouns} everywhere "
             f"(p={p_value:.2g} in a test of no relation). A larger epsilon, fewer columns, or "
@@ -278,7 +393,7 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
     elif released.target.has_accuracy and 1 / released.n_classes < _FEW_RIGHT:
         accuracy = getattr(released.table, "accuracy", 1.0)  # without an estimate, no warning
         if accuracy < _FEW_RIGHT:
-            warn(
+            released.warn(
                 f"about {accuracy:.1%} of the records have the class that the released counts "
                 f"predict; there are {released.n_classes} classes. Merge classes or, if they are "
                 "ordered, predict a number with PATERegressor; a larger epsilon or more records "
@@ -310,7 +425,7 @@ def warn_of_shift(released: Published, shift: PublicShift | None) -> None:
         )
     elif released.row_weight_used:
         advice = ". The student weights public rows by the published votes"
-    warn(
+    released.warn(
         f"the public rows differ from the private records: {compared}, {shift.distance:.2f}, "
         f"expected without a shift {shift.expected + shift.tolerance:.2f}. Another population, or "
         "synthetic rows: give public rows from the population of the records. A column in another "
@@ -359,7 +474,7 @@ def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
         return False
     if released.target.are_of_one_class(labels):
         failed = f" (yours failed: {released.problem})" if released.problem is not None else ""
-        warn(
+        released.warn(
             f"all {labels.size} released labels are of one class, and so are all predictions "
             f"of the student{failed}. A larger epsilon, or more queries of teachers, may show more "
             "classes; each new fit spends more of the privacy budget"
@@ -371,7 +486,7 @@ def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
     elif plan is not None and plan.has_teachers:
         text = _one_class_of_teachers(released, labels, plan)
     if text is not None:
-        warn(text)
+        released.warn(text)
     return text is not None
 
 

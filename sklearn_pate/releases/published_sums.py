@@ -11,6 +11,7 @@ from ..accounting.budget import guarantee
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.cost import no_cost
+from ..readouts import tables_of
 from .base import VotesRelease
 from .votes import Votes
 
@@ -68,9 +69,10 @@ class PublishedSumsRelease(VotesRelease):
     def forecast(self, inputs: Inputs, plan: Plan) -> tuple[MethodSummary, tuple[()], tuple[()]]:
         """Return a summary; the synthesizer's forecast has the warnings and errors."""
         summary = MethodSummary(
-            n_classes=inputs.target.n_values,
+            n_classes=inputs.target.max_n_values,
+            n_targets=inputs.target.n_targets,
             name=type(inputs.method).__name__,
-            target_type=type(inputs.target),
+            target_type=inputs.target.kind,
         )
         return summary, (), ()
 
@@ -110,8 +112,10 @@ class PublishedSumsRelease(VotesRelease):
         noise: np.random.Generator,
     ) -> None:
         """Compute class probabilities of the synthetic rows from the published sums."""
-        published.table = inputs.known_synthesis.prior
-        published.add_class_proba(*published.table.read(inputs.X_public))
+        tables = tables_of(inputs.known_synthesis.prior)
+        for part, table in zip(published.parts, tables, strict=True):
+            part.table = table
+            part.add_class_proba(*table.read(inputs.X_public))
 
     def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> TableCurator:
         """Return the private view of the results."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..accounting import MethodSummary, TableCurator, plan_table
 from ..aggregators.table import checked_noisy, dry_run_table
-from ..readouts import StackedTable
+from ..readouts import StackedTable, tables_of
 from ..runtime.isolation import is_ours, redacted, suppress_output
 from .base import VotesRelease
 from .votes import Votes
@@ -61,15 +61,19 @@ class TableRelease(VotesRelease):
 
     def plan(self, inputs: Inputs) -> Plan:
         """Return a plan with the noise of the table and its cost."""
-        return plan_table(
-            inputs.method.mechanism(inputs.estimator.aggregator),
-            contribution=inputs.contribution,
-            n_rows=inputs.n_public,
-            epsilon=inputs.cap[0],
-            delta=inputs.cap[1],
-            before=inputs.prior_cost,
-            prior_is_pure=inputs.prior_is_pure,
-        )
+        plans = [
+            plan_table(
+                mechanism,
+                contribution=inputs.contribution,
+                n_rows=inputs.n_public,
+                epsilon=inputs.cap[0],
+                delta=inputs.cap[1],
+                before=inputs.prior_cost,
+                prior_is_pure=inputs.prior_is_pure,
+            )
+            for mechanism in inputs.method.mechanisms(inputs.estimator.aggregator)
+        ]
+        return plans[0] if len(plans) == 1 else min(plans, key=_noise_of)
 
     def dry_run(self, inputs: Inputs, plan: Plan) -> None:
         """Try a user-defined mechanism on a made-up table."""
@@ -89,10 +93,11 @@ class TableRelease(VotesRelease):
         are_synthetic = was_polled or inputs.rows_are_to_draw
         cells = inputs.method.forecast(**_public_numbers(inputs, plan), are_synthetic=are_synthetic)
         method_summary = MethodSummary(
-            n_classes=inputs.target.n_values,
+            n_classes=inputs.target.max_n_values,
+            n_targets=inputs.target.n_targets,
             cells=cells,
             name=type(inputs.method).__name__,
-            target_type=type(inputs.target),
+            target_type=inputs.target.kind,
         )
         return method_summary, () if was_polled else cells.warnings, cells.errors
 
@@ -141,18 +146,31 @@ class TableRelease(VotesRelease):
                 f"{type(mechanism).__name__} could not draw a table:",
                 "The cost of the plan is spent. Try it on a made-up table",
             )
-        table = votes.method.released(noisy, noise_std=noise_std)
+        tables = tables_of(votes.method.released(noisy, noise_std=noise_std))
         prior = None if inputs.synthesis is None else inputs.synthesis.prior
         if prior is not None:
-            table = prior if table is None else StackedTable(table, prior, inputs.X_public)
-        published.table = table  # kept if the fit is interrupted
-        of_rows = votes.method.read(table) if prior is None else table.read(inputs.X_public)
-        published.add_class_proba(*of_rows)
-        published.weight_rows(inputs.X_public, getattr(table, "shift", None))
+            tables = tuple(
+                of_prior if table is None else StackedTable(table, of_prior, inputs.X_public)
+                for table, of_prior in zip(tables, tables_of(prior), strict=True)
+            )
+        for part, table in zip(published.parts, tables, strict=True):
+            part.table = table  # kept if the fit is interrupted
+        for part in published.parts:
+            table = part.table
+            of_rows = votes.method.read(table) if prior is None else table.read(inputs.X_public)
+            part.add_class_proba(*of_rows)
+            part.weight_rows(inputs.X_public, getattr(table, "shift", None))
 
     def curator(self, published: Published, votes: Votes, plan: Plan, delta: float) -> TableCurator:
         """Return the private view of the results."""
         return TableCurator(votes.counts, plan.cost, delta)
+
+
+def _noise_of(plan: Plan) -> float:
+    """Return the standard deviation of the noise of a plan."""
+    ((mechanism, _),) = plan.stages
+    noise_std: float = mechanism.noise_std
+    return noise_std
 
 
 def _public_numbers(inputs: Inputs, plan: Plan) -> dict[str, Any]:
@@ -161,5 +179,5 @@ def _public_numbers(inputs: Inputs, plan: Plan) -> dict[str, Any]:
     return {
         "noise_std": mechanism.noise_std,
         "n_records": inputs.neighbors.n_records,
-        "n_classes": inputs.target.n_values,
+        "n_classes": inputs.target.max_n_values,
     }

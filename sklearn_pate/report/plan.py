@@ -79,8 +79,19 @@ def _remarks(plan: "Plan") -> list[str]:
 def _lines(plan: "Plan") -> list[Line]:
     """Return the lines of a plan, from its method to its cost."""
     lines = [("target", plan.first_release)] if plan.first_release else []
+    lines += _about_targets(plan)
     lines += [*_about_method(plan), *_about_branches(plan), *_about_other_releases(plan)]
     return [*lines, ("epsilon", _guarantee(plan)), *_about_trials(plan)]
+
+
+def _about_targets(plan: "Plan") -> list[Line]:
+    """Return a list of the line on several targets, or an empty list."""
+    summary = plan.method_summary
+    if summary is None or summary.n_targets == 1:
+        return []
+    text = f"{summary.n_targets}, each with up to {summary.n_classes} "
+    text += f"{summary.target_type.value_nouns}; a record counts once for each"
+    return [("targets", text)]
 
 
 def _about_branches(plan: "Plan") -> list[Line]:

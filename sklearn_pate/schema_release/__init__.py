@@ -6,13 +6,21 @@ of a fit, or the bounds of its numbers, if they are not declared, and the shares
 """
 
 from .counts import SchemaRelease
-from .targets import ClassRelease, FoundTarget, RangeRelease, ShareRelease, TargetRelease
+from .targets import (
+    ClassRelease,
+    FoundTarget,
+    RangeRelease,
+    SeveralReleases,
+    ShareRelease,
+    TargetRelease,
+)
 
 __all__ = [
     "ClassRelease",
     "FoundTarget",
     "RangeRelease",
     "SchemaRelease",
+    "SeveralReleases",
     "ShareRelease",
     "TargetRelease",
 ]

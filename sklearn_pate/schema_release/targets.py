@@ -109,6 +109,9 @@ class TargetRelease(ABC):
     #: A target of the same kind, for the plan and the dry run before anything is found.
     made_up: ClassVar[Any] = None
 
+    #: Whether the target is one of numbers.
+    finds_numbers: ClassVar[bool] = False
+
     def mechanism(self, fraction: float = 1.0) -> LaplaceMechanism:
         """Return the noise on counts that costs a fraction of `epsilon`."""
         contribution = self.neighbors.counts(1)
@@ -425,6 +428,7 @@ class RangeRelease(TargetRelease):
 
     released_as = "noisy counts of the numbers, from which their bounds were found"
     made_up = (0.0, 1.0)
+    finds_numbers = True
 
     #: Number of levels of the target.
     n_levels: int = 2
@@ -509,6 +513,109 @@ def counts_of_numbers(numbers: np.ndarray, edges: np.ndarray | None = None) -> n
         return np.bincount(range_bins(Cells(numbers, None)), minlength=N_BINS)
     places = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
     return np.bincount(places, minlength=len(edges) - 1)
+
+
+class SeveralReleases(TargetRelease):
+    """Releases that find the target of each column of `y`, all of one kind.
+
+    Notes
+    -----
+    *Cost.* Each release has an equal part of epsilon and of delta; the costs are added (basic
+    composition).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of all releases together.
+    neighbors : Neighbors
+        The neighboring data sets of the fit.
+    kind : type of TargetRelease
+        `ClassRelease` or `RangeRelease`.
+    n_targets : int
+        Number of columns of `y`.
+    options : dict
+        Other parameters of each release.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.rdp import Neighbors
+    >>> from sklearn_pate.schema_release import ClassRelease, SeveralReleases
+    >>> one = Neighbors(relation="replace_one", unit="record", n_records=10_000)
+    >>> given = {"epsilon": 0.2, "delta": 1e-8, "neighbors": one}
+    >>> release = SeveralReleases(kind=ClassRelease, n_targets=2, **given)
+    >>> y = [np.arange(10_000) % 2, np.arange(10_000) % 3]
+    >>> found = release.publish(release.gather(y, None), np.random.default_rng(0))
+    >>> [values.tolist() for values in found.target.values]
+    [[0, 1], [0, 1, 2]]
+    >>> round(release.cost.pure, 9) <= 0.2
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        neighbors: Neighbors,
+        kind: type[TargetRelease],
+        n_targets: int,
+        **options: Any,
+    ) -> None:
+        given = {"epsilon": epsilon, "delta": delta, "neighbors": neighbors}
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        part = (1 - 1e-12) / n_targets  # so that the sums, rounded up, do not exceed the limits
+        each: dict[str, Any] = {
+            "epsilon": part * epsilon,
+            "delta": part * delta,
+            "neighbors": neighbors,
+        }
+        object.__setattr__(self, "parts", (kind(**each, **options),) * n_targets)
+
+    parts: tuple[TargetRelease, ...]
+
+    @property
+    def released_as(self) -> str:  # type: ignore[override]
+        """Name of the release, for statements."""
+        return f"{self.parts[0].released_as}, for each of {len(self.parts)} targets"
+
+    @property
+    def made_up(self) -> list[Any]:  # type: ignore[override]
+        """Targets of the same kind, for the plan and the dry run before anything is found."""
+        return [part.made_up for part in self.parts]
+
+    @property
+    def finds_numbers(self) -> bool:  # type: ignore[override]
+        """Whether the targets are of numbers."""
+        return self.parts[0].finds_numbers
+
+    @property
+    def cost(self) -> Cost:
+        """The `Cost` of all releases."""
+        first, *others = (part.cost for part in self.parts)
+        for cost in others:
+            first = first.plus(cost)
+        return first
+
+    def check(self, y: Any) -> Any:  # type: ignore[override]
+        """Return a list of the columns; raise an error for invalid ones."""
+        kind = NumberTarget if self.finds_numbers else ClassTarget
+        return [self.parts[0].check(column) for column in kind.columns(y)]
+
+    def gather(self, y: Any, units: np.ndarray | None) -> Any:
+        """Return the private counts of each column."""
+        return [part.gather(own, units) for part, own in zip(self.parts, y, strict=True)]
+
+    def publish(self, gathered: Any, rng: np.random.Generator) -> FoundTarget:
+        """Return the targets of noisy counts; raise an error if one was not found."""
+        parts = zip(self.parts, gathered, strict=True)
+        found = [part.published(own, rng).target for part, own in parts]
+        return FoundTarget(Target.of_parts(found))
+
+    def describe(self) -> str:
+        """Describe the release from public numbers, for the plan."""
+        return f"for each of {len(self.parts)} targets, {self.parts[0].describe()}"
 
 
 def _is_fixed(label: Any) -> bool:

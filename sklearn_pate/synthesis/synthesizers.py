@@ -30,7 +30,9 @@ from ..class_sums.statistic import (
     CONSTANT,
     WITHOUT_PUBLIC_ROWS,
     Centre,
+    NClasses,
     Sums,
+    as_numbers,
     centre_cost,
     gather_sums,
     gather_total,
@@ -59,7 +61,7 @@ from ..neighbors.counting import count_votes, numbered
 from ..neighbors.smoothing import MIN_PROBA, floored
 from ..rdp import DEFAULT_ORDERS, Cost, Event, ProvedEvent, gdp_mu
 from ..rdp.discrete import GRID
-from ..readouts import ReleasedProba
+from ..readouts import ReleasedProba, of_targets
 from ..releases.base import BaseRelease
 from ..rules import default_rows_fraction, default_schema_fraction, estimates_within_bounds
 from ..runtime.blocks import Block
@@ -1334,8 +1336,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         Public description of the table, set by `declare`, or by `draw` if it is estimated.
     not_found_ : list
         Names of the columns in which the schema release found no values, set by `draw`.
-    released_ : ReleasedSums
-        Sums released by `draw`.
+    released_ : ReleasedSums or readouts.SeveralTables
+        Sums released by `draw`, for each target.
 
     Notes
     -----
@@ -1432,33 +1434,35 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         rest = 1 - self.schema_fraction if self._estimated else 1.0
         return checked_scale(self, "noise_multiplier") / math.sqrt(rest)
 
-    def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
+    def forecast(self, *, n_records: int | None, n_classes: NClasses) -> str | None:
         """Return a warning if records are too few for the noise; see `Synthesizer.forecast`."""
         if n_records is None:
             return None
         n_needed = LEAST_SIGNAL * self._noise(n_classes)
         return noise_exceeds("sums", n_records, n_needed, fewer=" or fewer columns")
 
-    def errors(self, *, n_records: int | None, n_classes: int) -> tuple[str, ...]:
+    def errors(self, *, n_records: int | None, n_classes: NClasses) -> tuple[str, ...]:
         """Return an error if the noise leaves nothing to learn; see `Synthesizer.errors`."""
         if n_records is None or n_records > HOPELESS_SIGNAL * self._noise(n_classes):
             return ()
         text = self.forecast(n_records=n_records, n_classes=n_classes)
         return () if text is None else (text,)
 
-    def _noise(self, n_classes: int) -> float:
+    def _noise(self, n_classes: NClasses) -> float:
         """Return the root mean square of the L2 norm of the noise on the sums of a class."""
         return self._noise_sizes(n_classes)[1] * math.sqrt(self.n_encoded)
 
-    def describe(self, *, n_records: int | None, n_classes: int) -> str | None:
+    def describe(self, *, n_records: int | None, n_classes: NClasses) -> str | None:
         """Describe the sums and their noise; see `Synthesizer.describe`."""
         records = "" if n_records is None else f", compared with {n_records} records"
         noise = f"noise of standard deviation {self._noise_sizes(n_classes)[1]:.3g} on each"
         number = "numbers" if self._places else f"{self.n_encoded} numbers"
-        sums = f"{number} for each of {n_classes} classes, of {self.n_columns} columns, with "
-        return f"{sums}{noise}{records}"
+        numbers = as_numbers(n_classes)
+        several = f" of {len(numbers)} targets" if len(numbers) > 1 else ""
+        sums = f"{number} for each of {sum(numbers)} classes{several}, of {self.n_columns} columns"
+        return f"{sums}, with {noise}{records}"
 
-    def _noise_sizes(self, n_classes: int) -> tuple[float, float, float]:
+    def _noise_sizes(self, n_classes: NClasses) -> tuple[float, float, float]:
         """Return the noise standard deviations of the mean, the sums by class and the moment."""
         return noise_sizes(1 / self._multiplier_of_sums(), n_classes=n_classes)
 
@@ -1486,13 +1490,22 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             return self._publish_schema(gathered, rng, published)
         if n_left == 2:  # the noise of the mean is the same for any number of classes
             return publish_centre(gathered, self._noise_sizes(2)[0], rng)
-        return publish_sums(gathered, *self._noise_sizes(len(gathered.counts))[1:], rng)
+        return publish_sums(gathered, *self._noise_sizes(gathered.target.n_classes)[1:], rng)
 
     def draw(self, published: Sequence[Any], rng: np.random.Generator) -> Rows:
-        """Draw rows with the class frequencies, means and covariance of the discriminants."""
+        """Draw rows with the class frequencies, means and covariance of the discriminants.
+
+        With several targets, these are the discriminants of the first. The covariance of all rows
+        contains the effects of the others.
+        """
         self._learn_columns(published)
-        released = ReleasedSums(self.schema_, self._encoder, *published[-2:])
-        self.released_ = released
+        centre, sums = published[-2:]
+        tables = [
+            ReleasedSums(self.schema_, self._encoder, centre, of_target)
+            for of_target in sums.by_target()
+        ]
+        self.released_ = of_targets(tables)
+        released = tables[0]
         about = released.discriminants.draw(int(self.n_rows), rng)
         constant = np.maximum(about[:, -1:], CONSTANT / 2)
         psi = released.centre.mean + CONSTANT * about[:, :-1] / constant

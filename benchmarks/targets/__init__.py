@@ -1,0 +1,1 @@
+"""Several targets in one fit, compared with one fit for each target."""

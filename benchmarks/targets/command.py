@@ -1,0 +1,119 @@
+"""Compare one fit of several targets with a fit for each of them.
+
+    python -m benchmarks targets [--seeds S ...] [--tables NAME ...]
+
+The fit of all targets has epsilon 1. The baseline has an equal part of epsilon and delta for each
+target, and the ceiling all of it for each. All have public rows.
+
+- Adult: income and hours of work per week, which are left out of the features. Income is a number
+  from 0 to 1 of the fit of both, scored as accuracy; hours are scored by R2.
+- ten labels: made-up labels of 20,000 records with 12 or 50 columns, by the mean AUC.
+
+Results go to docs/results/rules_targets.csv.
+"""
+
+import argparse
+import csv
+import warnings
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
+
+from sklearn_pate import PATEClassifier, PATERegressor
+
+from ..peers.tables import adult
+
+FILE = Path(__file__).parents[2] / "docs" / "results" / "rules_targets.csv"
+HOURS, BOUNDS = "hours-per-week", (1, 99)
+N_LABELS, N_RECORDS, N_PUBLIC, N_TEST = 10, 20_000, 2000, 5000
+DELTA = 1e-5
+
+
+def adult_scores(seed):
+    """Return the scores of Adult: accuracy of income, and R2 of hours, of each kind of fit."""
+    table = adult(seed)
+    hours, tested = (np.asarray(rows[HOURS], dtype=float) for rows in (table.X, table.X_test))
+    X, X_public, X_test = (
+        rows.drop(columns=HOURS) for rows in (table.X, table.X_public, table.X_test)
+    )
+    income = np.asarray(table.y).astype(int)
+
+    def alone(part):
+        given = {"epsilon": part, "delta": part * DELTA, "random_state": seed}
+        clf = PATEClassifier(classes=[0, 1], **given).fit(X, income, X_public)
+        reg = PATERegressor(bounds=BOUNDS, **given).fit(X, hours, X_public)
+        return {
+            "accuracy of income": accuracy_score(table.y_test, clf.predict(X_test)),
+            "R2 of hours": r2_score(tested, reg.predict(X_test)),
+        }
+
+    both = PATERegressor(bounds=[(0, 1), BOUNDS], random_state=seed)
+    proba, predicted = both.fit(X, np.column_stack([income, hours]), X_public).predict(X_test).T
+    together = {
+        "accuracy of income": accuracy_score(table.y_test, proba > 0.5),
+        "R2 of hours": r2_score(tested, predicted),
+    }
+    return {"together": together, "a part each": alone(0.5), "all each": alone(1.0)}
+
+
+def label_scores(seed, n_columns):
+    """Return the mean AUC of ten made-up labels, of each kind of fit."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N_RECORDS + N_PUBLIC + N_TEST, n_columns))
+    weights = rng.normal(size=(n_columns, N_LABELS))
+    Y = (X @ weights / np.sqrt(n_columns) + rng.logistic(size=(len(X), N_LABELS)) > 0).astype(int)
+    private, test = slice(N_RECORDS), slice(N_RECORDS + N_PUBLIC, None)
+    X_public = X[N_RECORDS : N_RECORDS + N_PUBLIC]
+
+    def area(proba, labels):
+        return float(np.mean([roc_auc_score(y, p) for y, p in zip(labels.T, proba, strict=True)]))
+
+    def alone(part):
+        given = {"epsilon": part, "delta": part * DELTA, "random_state": seed}
+        proba = []
+        for y in Y[private].T:
+            clf = PATEClassifier(classes=[0, 1], **given).fit(X[private], y, X_public)
+            proba.append(clf.predict_proba(X[test])[:, 1])
+        return {"mean AUC": area(proba, Y[test])}
+
+    clf = PATEClassifier(classes=[[0, 1]] * N_LABELS, random_state=seed)
+    proba = clf.fit(X[private], Y[private], X_public).predict_proba(X[test])
+    together = {"mean AUC": area([each[:, 1] for each in proba], Y[test])}
+    return {"together": together, "a part each": alone(1 / N_LABELS), "all each": alone(1.0)}
+
+
+TABLES = {
+    "ten labels, 12 columns": partial(label_scores, n_columns=12),
+    "ten labels, 50 columns": partial(label_scores, n_columns=50),
+    "Adult": adult_scores,
+}
+HEADER = ("table", "score", "seed", "together", "a part each", "all each")
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="python -m benchmarks targets", description=__doc__)
+    parser.add_argument("--seeds", nargs="+", type=int, default=range(5))
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES)
+    parser.add_argument("--file", type=Path, default=FILE, help="file to write")
+    given = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    rows = []
+    for name in given.tables:
+        for seed in given.seeds:
+            found = TABLES[name](seed)
+            for score in found["together"]:
+                numbers = (f"{found[kind][score]:.4f}" for kind in HEADER[3:])
+                rows.append((name, score, seed, *numbers))
+                print(*rows[-1], sep=", ", flush=True)
+            write(given.file, rows)
+
+
+def write(path, rows):
+    """Put the table into a file, under the words that it has."""
+    old = path.read_text(encoding="utf-8").splitlines() if path.exists() else ["# Targets"]
+    words = [line for line in old if line.startswith("#")]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write("\n".join(words) + "\n")
+        csv.writer(file, lineterminator="\n").writerows([HEADER, *rows])
