@@ -204,8 +204,9 @@ def test_export_loads_without_this_library(tmp_path):
     for name in MADE:
         clf, X = made(name)
         (tmp_path / f"{name}.rows").write_bytes(pickle.dumps(X[:50]))
-        joblib.dump(clf.export(), tmp_path / f"{name}.joblib")
-        skops_io.dump(clf.export(), tmp_path / f"{name}.skops")
+        model = clf.export()
+        joblib.dump(model, tmp_path / f"{name}.joblib")
+        skops_io.dump(model, tmp_path / f"{name}.skops")
     command = [sys.executable, "-c", LOAD, str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -94,7 +94,7 @@ def test_interrupt_at_any_line_costs_published_steps_only(
             fit(name, Watched(tmp_path / f"all of {name}"))[1]()
         n_lines[name] = counted.n_lines
     # Searches take longer
-    names = [name for name in PATHS for _ in range(3 if "search" in name else 8)]
+    names = [name for name in PATHS for _ in range(2 if "search" in name else 4)]
     for k, name in enumerate(names):
         ledger = Watched(tmp_path / f"ledger {k}")
         model, run = fit(name, ledger)

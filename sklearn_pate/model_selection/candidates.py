@@ -251,7 +251,6 @@ def calibrate(
         return before(DEFAULT_ORDERS).plus(search_cost(list(map(scorer.rdp, plans)), count))
 
     if epsilon is not None:
-
         plans_at = _trial_plans(candidates, fit_data)
 
         def search_epsilon(trial_epsilon: float) -> float:

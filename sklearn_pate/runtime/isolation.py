@@ -231,11 +231,11 @@ class _Nowhere(io.StringIO):
 def silence() -> Iterator[None]:
     """Drop output, logs and warnings, even if a teacher's own settings enable them."""
     with contextlib.ExitStack() as stack:
-        stack.callback(_disable_logs, logging.root.manager.disable)
-        stack.callback(setattr, logging.Logger, "callHandlers", logging.Logger.callHandlers)
-        _disable_logs(sys.maxsize)
-        # Because a teacher may enable logs again
-        logging.Logger.callHandlers = _forget  # type: ignore[method-assign, assignment]
+        stack.callback(_disable_logs, logging.root.manager.disable)  # a teacher may change it
+        # Not by `logging.disable`, which takes time for each logger, and which a teacher may undo
+        for name, replacement in (("isEnabledFor", _is_enabled), ("callHandlers", _forget)):
+            stack.callback(setattr, logging.Logger, name, getattr(logging.Logger, name))
+            setattr(logging.Logger, name, replacement)
         stack.enter_context(warnings.catch_warnings(record=True, action="ignore"))
         stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
         stack.enter_context(contextlib.redirect_stderr(_Nowhere()))
@@ -246,6 +246,11 @@ def _disable_logs(level: int) -> None:
     """Call `logging.disable`, which is slow, only if the level changes."""
     if logging.root.manager.disable != level:
         logging.disable(level)
+
+
+def _is_enabled(logger: Any, level: Any) -> bool:
+    """Return False: no record is made."""
+    return False
 
 
 def _forget(logger: Any, record: Any) -> None:
