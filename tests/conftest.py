@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import gc
+import hashlib
 import io
 import itertools
 import logging
@@ -32,6 +33,7 @@ from sklearn_pate.fitting import seeds
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods.teachers import SiteTeachers, Teachers
 from sklearn_pate.model_selection import trials
+from sklearn_pate.neighbors import centers
 from sklearn_pate.runtime import isolation
 from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.teachers import Sites
@@ -97,6 +99,25 @@ def signatures_are_read_once():
     names = functools.cache(BaseEstimator._get_param_names.__func__)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseEstimator, "_get_param_names", classmethod(lambda cls: [*names(cls)]))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def equal_rows_are_clustered_once():
+    """Keep the centers of cells: many tests cluster the same public rows with the same seed."""
+    made, make = {}, centers.make_centers
+
+    def make_once(public, n_cells, random_state):
+        if random_state is None:
+            return make(public, n_cells, random_state)
+        rows = hashlib.sha1(np.ascontiguousarray(public)).digest()
+        key = rows, public.shape, public.dtype, n_cells, random_state
+        if key not in made:
+            made[key] = make(public, n_cells, random_state)
+        return made[key].copy()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(centers, "make_centers", make_once)
         yield
 
 

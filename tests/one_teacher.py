@@ -27,6 +27,7 @@ import pandas as pd
 import sklearn
 from joblib import parallel_config
 from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend.context import set_start_method as loky_start
 from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -213,7 +214,9 @@ ESTIMATORS = {
     ),
     "calibrated": lambda: CalibratedClassifierCV(after_mutual_information(random_tree()), cv=2),
     "grid search": lambda: GridSearchCV(random_tree(), {"max_depth": [1, 3, 5]}, cv=SHUFFLED),
-    "random search": lambda: RandomizedSearchCV(SVC(), {"C": loguniform(0.01, 100)}, n_iter=3),
+    "random search": lambda: RandomizedSearchCV(
+        SVC(), {"C": loguniform(0.01, 100)}, n_iter=3, cv=2
+    ),
     "warm forest": lambda: RandomForestClassifier(5, warm_start=True),
     "k best": lambda: after_mutual_information(DecisionTreeClassifier(max_depth=3)),
     "frozen": lambda: after_frozen_jitter(False),
@@ -321,6 +324,8 @@ class Backend(NamedTuple):
     workers: tuple | None = None  # how many processes, and threads of each
 
 
+#: How processes start with this module imported, where the system can fork.
+QUICK_START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 BACKENDS = {
     "sequential": Backend("sequential", 1),
     "loky": Backend("loky"),
@@ -335,8 +340,11 @@ def started(backend):
     """Start a cluster, where the backend is one, and let joblib use the backend."""
     with contextlib.ExitStack() as stack:
         if backend.workers is not None:
+            import dask
             from distributed import Client, LocalCluster
 
+            method = {"distributed.worker.multiprocessing-method": QUICK_START}
+            stack.enter_context(dask.config.set(method))
             n_workers, n_threads = backend.workers
             given = {"n_workers": n_workers, "threads_per_worker": n_threads, "processes": True}
             cluster = LocalCluster(dashboard_address=":0", silence_logs=logging.ERROR, **given)
@@ -345,6 +353,7 @@ def started(backend):
         if backend.start is not None:
             multiprocessing.set_start_method(backend.start, force=True)
         if backend.name == "loky":
+            loky_start(None if QUICK_START == "spawn" else QUICK_START, force=True)
             stack.callback(lambda: get_reusable_executor().shutdown(kill_workers=True))
         stack.enter_context(parallel_config(backend=backend.name, n_jobs=backend.n_jobs))
         yield
@@ -479,9 +488,8 @@ def seed_globals(seed):
 
 def in_new_process(function, *args, limit=LIMIT):
     """Call a function where nothing has run before, and only imports of this file are done."""
-    methods = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    if "forkserver" in methods:
+    context = multiprocessing.get_context(QUICK_START)
+    if QUICK_START == "forkserver":
         context.set_forkserver_preload(["tests.one_teacher"])  # from the root; elsewhere, slower
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, function, args))

@@ -95,8 +95,8 @@ EXPECTED_OF_DRAWN = {
 @parametrize_with_checks(
     [
         PATEClassifier(
-            method=ReverseNeighbors(n_cells=20),
-            synthesizer=MarginalSynthesizer((-10, 10), n_rows=300),
+            method=ReverseNeighbors(n_cells=10),
+            synthesizer=MarginalSynthesizer((-10, 10), n_rows=100),
             student=DecisionTreeClassifier(),
             epsilon=1000.0,
             random_state=0,

@@ -104,7 +104,8 @@ def test_transform_output_pandas_changes_no_prediction(n_classes):
                 private, y, private[:150].copy()
             )
             fits.append(clf.predict_proba(private))
-            assert "<div" in clf.export(private)._repr_html_()
+            if output == "pandas":
+                assert "<div" in clf.export(private)._repr_html_()
     np.testing.assert_allclose(*fits)
 
 

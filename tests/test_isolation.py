@@ -188,6 +188,17 @@ def test_output_is_suppressed_in_isolation(capfd, caplog):
     assert [record.message for record in caplog.records] == ["public"]
 
 
+def test_logs_in_isolation_reach_no_filter():
+    texts, logger = [], logging.getLogger("a library with a filter")
+    logger.addFilter(lambda record: texts.append(record.getMessage()))
+    for change in (lambda: logging.disable(logging.NOTSET), bool):
+        with isolated(0):
+            change()
+            logger.error("private")
+    logger.error("public")
+    assert texts == ["public"]
+
+
 BELOW = """
 import ctypes, os, sys, warnings
 import numpy as np

@@ -276,7 +276,7 @@ def test_audit_of_schema_release_finds_its_mu(global_random_seed):
     assert abs(along.mean()) < 4.9 / math.sqrt(200)
 
 
-def audited(claimed, actual, rng, n_draws=300):
+def audited(claimed, actual, rng, n_draws=200):
     """Lower bound, at 99.9 %, of the Gaussian parameter of both steps with the noise of `actual`.
 
     The noise along the difference of two neighboring tables determines how well the best attack,

@@ -186,7 +186,7 @@ def noted(monkeypatch, noisy=without_noise):
         return found
 
     monkeypatch.setattr(statistic, "_noisy", note)
-    monkeypatch.setattr(statistic, "threadpool_limits", nullcontext)  # a look at all libraries
+    monkeypatch.setattr(statistic, "threads_limited", nullcontext)
     return sampled
 
 
@@ -342,7 +342,7 @@ def tables_of_one(kind):
 @cases("kind", "records", "groups", "weights")
 def test_mean_changes_by_its_fraction_of_the_cost(kind, monkeypatch):
     """The whole numbers of the package, for all pairs of one unit, next to its noise."""
-    monkeypatch.setattr(statistic, "threadpool_limits", nullcontext)
+    monkeypatch.setattr(statistic, "threads_limited", nullcontext)
     tables = np.array(tables_of_one(kind))
     replaced = ((tables[:, None] - tables[None]) ** 2).sum(axis=2).max()
     joined = (tables**2).sum(axis=1).max()

@@ -43,6 +43,17 @@ def planned(estimator, X=X, y=Y, **given):
     return estimator.plan(X, y, **{"X_public": X_PUBLIC, "y_public": Y_PUBLIC, **given})
 
 
+@pytest.fixture
+def default_plan(few_trials):
+    """Return the plan of a classifier with default parameters, made once for all tests."""
+    if not MADE:
+        MADE.append(planned(classifier()))
+    return MADE[0]
+
+
+MADE = []
+
+
 def scores(plan):
     return [(trial.epsilon, trial.method, trial.score, trial.auc) for trial in plan.trials]
 
@@ -51,7 +62,10 @@ def scores(plan):
 
 
 @cases("method", "neighbors", "sums")
-def test_trials_interval_contains_the_accuracy_of_fits(method, global_random_seed, all_trials):
+def test_trials_interval_contains_the_accuracy_of_fits(
+    method, global_random_seed, all_trials, monkeypatch
+):
+    monkeypatch.setattr(trials, "FACTORS", (1.0,))  # those of other epsilons are not used here
     clf = classifier(method=method, epsilon=0.5, random_state=global_random_seed)
     (trial,) = [trial for trial in planned(clf).trials if trial.epsilon == 0.5]
     for seed in range(4):
@@ -149,8 +163,8 @@ def test_score_forecast_is_students_interval():
 
 
 @cases("params", {}, {"classes": None}, {"method": "sums"}, {"classes": None, "method": "sums"})
-def test_trials_are_independent_of_private_values(params):
-    one = planned(classifier(**params))
+def test_trials_are_independent_of_private_values(params, default_plan):
+    one = planned(classifier(**params)) if params else default_plan
     other_rows = np.random.default_rng(5).exponential(size=X.shape)
     two = planned(classifier(**params), X=other_rows, y=1 - Y * 0)
     assert scores(one) == scores(two) and str(one) == str(two)
@@ -185,9 +199,10 @@ def test_trials_share_no_seed_with_a_fit(monkeypatch):
     assert len(keys) == 2 and not of_fits & set(keys)
 
 
-def test_trials_follow_random_state_and_leave_a_generator_unchanged():
-    assert scores(planned(classifier())) == scores(planned(classifier()))
-    assert scores(planned(classifier())) != scores(planned(classifier(random_state=1)))
+def test_trials_follow_random_state_and_leave_a_generator_unchanged(default_plan):
+    expected = scores(default_plan)
+    assert scores(planned(classifier())) == expected
+    assert scores(planned(classifier(random_state=1))) != expected
     generator, same = np.random.RandomState(3), np.random.RandomState(3)
     planned(classifier(random_state=generator))
     classifier(random_state=same).plan(X, Y, X_PUBLIC)
@@ -249,10 +264,9 @@ def test_plan_gives_the_reason_why_nothing_is_tried(params, words):
     assert words in " ".join(str(plan).split()) and words in plan._repr_html_()
 
 
-def test_plan_accepts_public_data_in_any_form():
-    expected = scores(planned(classifier()))
+def test_plan_accepts_public_data_in_any_form(default_plan):
     given = {"X_public": PublicData(X_PUBLIC), "y_public": Y_PUBLIC.tolist()}
-    assert scores(planned(classifier(), **given)) == expected
+    assert scores(planned(classifier(), **given)) == scores(default_plan)
 
 
 def test_plan_without_public_labels_lists_what_it_cannot_see():

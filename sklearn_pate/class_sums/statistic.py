@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from .._sklearn import _safe_indexing
 from ..encoding.targets import Target
@@ -38,7 +37,7 @@ from ..rdp.cost import bisect
 from ..rdp.discrete import DiscreteGaussian
 from ..runtime.isolation import suppress_output
 from ..runtime.sites import plus
-from ..runtime.workers import batch_size, run, threads_per_worker
+from ..runtime.workers import batch_size, run, threads_limited, threads_per_worker
 from ..secure import exact_type, plus_noise
 
 if TYPE_CHECKING:
@@ -614,7 +613,7 @@ def _added(
     blocks = [slice(start, start + _ROWS) for start in range(0, len(records[-1]), _ROWS)]
     tasks = ((tuple(_safe_indexing(part, rows) for part in records),) for rows in blocks)
     added: list[np.ndarray] = []
-    with threadpool_limits(threads_per_worker(n_jobs)):
+    with threads_limited(threads_per_worker(n_jobs)):
         size = batch_size(len(blocks), n_jobs)
         for found in run(tasks, partial(_of_block, sums_of, encode), n_jobs, size):
             found = [part.astype(kind) for part in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable
@@ -15,6 +16,7 @@ from sklearn.base import clone
 
 from .._sklearn import refuse_classes
 from ..accounting import Plan
+from ..accounting.budget import as_cap
 from ..accounting.plan import spent_of
 from ..encoding.targets import NumberTarget
 from ..estimator import PATEEstimator
@@ -28,6 +30,7 @@ from ..rdp.cost import no_cost
 from ..runtime.isolation import silent
 
 if TYPE_CHECKING:
+    from ..fitting.inputs import Inputs
     from ..rdp.conversion import TrialCount
     from .trials import PrivateScorer, PublicScorer
 
@@ -61,6 +64,10 @@ _NOT_IN_PLAN = {"base_estimator", "student", "n_jobs", "verbose", "keep_teachers
 #: Parameters that do not change the teachers: parameters of queries, and others.
 _OF_QUERIES = {"accounting", "aggregator", "delta", "epsilon", "n_queries", "query_strategy"}
 _NOT_IN_TEACHERS = _OF_QUERIES | {"ledger", "n_jobs", "random_state", "student", "verbose"}
+
+
+#: Maximal number of candidates whose inputs, with the encoded public rows, are kept in memory.
+_MOST_PREPARED = 10
 
 
 def make_candidates(
@@ -244,11 +251,10 @@ def calibrate(
         return before(DEFAULT_ORDERS).plus(search_cost(list(map(scorer.rdp, plans)), count))
 
     if epsilon is not None:
+        plans_at = _trial_plans(candidates, fit_data)
 
         def search_epsilon(trial_epsilon: float) -> float:
-            for candidate in candidates:
-                candidate.estimator.set_params(epsilon=trial_epsilon)
-            return cost_of(_spending_plans(candidates, fit_data)).epsilon(delta)[0]
+            return cost_of(plans_at(trial_epsilon)).epsilon(delta)[0]
 
         with warnings.catch_warnings():  # only the final plans, below, should warn
             warnings.simplefilter("ignore")
@@ -275,13 +281,33 @@ def calibrate(
     return cost_of(plans)
 
 
-def _spending_plans(candidates: list[Candidate], fit_data: dict[str, Any]) -> list[Plan]:
-    """Return the plan of each candidate without a dry run."""
+def _trial_plans(
+    candidates: list[Candidate], fit_data: dict[str, Any]
+) -> Callable[[float], list[Plan]]:
+    """Return a function that plans each candidate at an epsilon, without a dry run.
+
+    The inputs of at most `_MOST_PREPARED` candidates are checked and prepared once, unless the
+    number of teachers depends on epsilon.
+    """
     # A plan is slow (it searches for its noise), and many candidates differ in the student alone
     keys = [plan_key(candidate.estimator) for candidate in candidates]
     alike = {key: candidate.estimator for key, candidate in zip(keys, candidates, strict=True)}
-    plans = {key: spending_plan(check_inputs(alike[key], **fit_data)) for key in alike}
-    return [plans[key] for key in keys]
+    prepared: dict[Hashable, Inputs] = {}
+
+    def plans_at(epsilon: float) -> list[Plan]:
+        plans = {}
+        for key, estimator in alike.items():
+            estimator.set_params(epsilon=epsilon)
+            inputs = prepared.get(key)
+            if inputs is None or (inputs.n_teachers is not None and estimator.n_teachers is None):
+                inputs = check_inputs(estimator, **fit_data)
+                if len(prepared) < _MOST_PREPARED:
+                    prepared[key] = inputs
+            cap = as_cap(estimator.epsilon, estimator.delta)
+            plans[key] = spending_plan(dataclasses.replace(inputs, cap=cap))
+        return [plans[key] for key in keys]
+
+    return plans_at
 
 
 def _largest_trial_epsilon(search_epsilon: Callable[[float], float], budget: float) -> float:

@@ -132,12 +132,29 @@ def _return_to(folder: str | None) -> None:
         os.chdir(folder)
 
 
-def _pandas_options(branch: Any = None, prefix: str = "") -> dict[str, Any]:
-    """Return the options of pandas by name, faster than by `pd.get_option`."""
+def _pandas_options() -> dict[str, Any]:
+    """Return the options of pandas by name, faster than by `pd.get_option`.
+
+    They are collected only if one has changed since the last call.
+    """
+    branches = pd.options.d
+    if branches != _collected["branches"]:
+        _collected.update(branches=_copied(branches), options=_by_name(branches))
+    return _collected["options"]
+
+
+_collected: dict[str, Any] = {"branches": None, "options": {}}
+
+
+def _copied(branch: dict[str, Any]) -> dict[str, Any]:
+    return {key: _copied(part) if isinstance(part, dict) else part for key, part in branch.items()}
+
+
+def _by_name(branch: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     options: dict[str, Any] = {}
-    for key, value in (pd.options.d if branch is None else branch).items():
+    for key, value in branch.items():
         if isinstance(value, dict):
-            options |= _pandas_options(value, f"{prefix}{key}.")
+            options |= _by_name(value, f"{prefix}{key}.")
         else:
             options[prefix + key] = value
     return options
@@ -150,9 +167,17 @@ def _set_pandas_options(before: Any) -> None:
             pd.set_option(name, value)
 
 
+def _environment() -> dict[Any, Any]:
+    """Return the environment variables as `os.environ` holds them, which are not decoded."""
+    return dict(os.environ._data)  # type: ignore[attr-defined]
+
+
 def _set_environment(before: Any) -> None:
+    variables = {
+        os.environ.decodekey(name): os.environ.decodevalue(value) for name, value in before.items()
+    }
     os.environ.clear()
-    os.environ.update(before)
+    os.environ.update(variables)
 
 
 #: Functions that read and write the process-wide settings of torch.
@@ -186,7 +211,7 @@ _CONTEXTS = (np.errstate, special.errstate, np.printoptions, config_context, par
 _SETTINGS: Any = (
     (_torch_defaults, _set_torch_defaults),
     (_pandas_options, _set_pandas_options),
-    (partial(dict, os.environ), _set_environment),
+    (_environment, _set_environment),
     (_working_directory, _return_to),
 )
 
@@ -231,11 +256,11 @@ class _Nowhere(io.StringIO):
 def silence() -> Iterator[None]:
     """Drop output, logs and warnings, even if a teacher's own settings enable them."""
     with contextlib.ExitStack() as stack:
-        stack.callback(_disable_logs, logging.root.manager.disable)
-        stack.callback(setattr, logging.Logger, "callHandlers", logging.Logger.callHandlers)
-        _disable_logs(sys.maxsize)
-        # Because a teacher may enable logs again
-        logging.Logger.callHandlers = _forget  # type: ignore[method-assign, assignment]
+        stack.callback(_disable_logs, logging.root.manager.disable)  # a teacher may change it
+        # Not by `logging.disable`, which takes time for each logger, and which a teacher may undo
+        for name, replacement in (("isEnabledFor", _is_enabled), ("callHandlers", _forget)):
+            stack.callback(setattr, logging.Logger, name, getattr(logging.Logger, name))
+            setattr(logging.Logger, name, replacement)
         stack.enter_context(warnings.catch_warnings(record=True, action="ignore"))
         stack.enter_context(contextlib.redirect_stdout(_Nowhere()))
         stack.enter_context(contextlib.redirect_stderr(_Nowhere()))
@@ -246,6 +271,11 @@ def _disable_logs(level: int) -> None:
     """Call `logging.disable`, which is slow, only if the level changes."""
     if logging.root.manager.disable != level:
         logging.disable(level)
+
+
+def _is_enabled(logger: Any, level: Any) -> bool:
+    """Return False: no record is made."""
+    return False
 
 
 def _forget(logger: Any, record: Any) -> None:

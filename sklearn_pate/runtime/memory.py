@@ -241,9 +241,14 @@ def _own_file(name: str) -> Path | None:
     if is_script or name.partition(".")[0] == "sklearn_pate" or not file.endswith(".py"):
         return None
     path = Path(file).resolve()
-    folders = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
     is_installed = bool({"site-packages", "dist-packages"} & set(path.parts))
-    return None if is_installed or any(map(path.is_relative_to, folders)) else path
+    return None if is_installed or any(map(path.is_relative_to, _python_folders())) else path
+
+
+@functools.cache
+def _python_folders() -> list[Path]:
+    """Return the folders of Python's standard library."""
+    return [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
 
 
 def _version(name: str) -> str:

@@ -14,10 +14,13 @@ are kept. A pickled estimator has no `curator_`, no fitted parameters and no see
 (`PATEEstimator.__getstate__`).
 """
 
+import functools
 import itertools
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -25,7 +28,7 @@ import cloudpickle
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend, get_active_backend
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ..exceptions import TeacherError, warn
 from .isolation import attempt, suppress_output
@@ -186,7 +189,7 @@ def add_up(
     problems: list[str] = []
     all_kept = True
     tasks = itertools.takewhile(lambda _: not problems, tasks)
-    with suppress_output(), threadpool_limits(threads):
+    with suppress_output(), threads_limited(threads):
         try:
             for n_done, result in enumerate(start(tasks), 1):
                 all_kept &= result.is_cached
@@ -219,6 +222,21 @@ def threads_per_worker(n_jobs: int | None) -> int | None:
     """Return the number of cores per worker; None (no limit) for a single worker."""
     n_workers = effective_n_jobs(n_jobs)
     return None if n_workers == 1 else max(cpu_count() // n_workers, 1)
+
+
+def threads_limited(threads: int | None) -> AbstractContextManager[Any]:
+    """Return a context manager that limits the threads of libraries; None sets no limit.
+
+    At the end of the block, each library has as many threads as at its start.
+    """
+    # A module may have loaded another library
+    return _thread_pools(len(sys.modules)).limit(limits=threads)
+
+
+@functools.lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """Find the libraries with threads; this takes as long as a small fit."""
+    return ThreadpoolController()
 
 
 def _share_a_process(n_jobs: int | None) -> bool:
