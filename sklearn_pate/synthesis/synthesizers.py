@@ -636,11 +636,18 @@ class ColumnSynthesizer(Synthesizer):
             return None
         found = []
         if self._places:
-            found.append(f"of {len(self._places)} columns, which are not declared, estimated first")
+            n_columns = len(self._places)
+            are = "are" if n_columns > 1 else "is"
+            found.append(f"of {_columns(n_columns)}, which {are} not declared, estimated first")
         if self._within:
             names = list(columns_of(self._form))
-            within = first_names([names[k] for joined in self._within for k in joined])
-            found.append(f"edges of columns {within} within their bounds, estimated first")
+            within = [names[k] for joined in self._within for k in joined]
+            if len(within) == 1:
+                found.append(f"edges of column {within[0]!r} within its bounds, estimated first")
+            else:
+                found.append(
+                    f"edges of columns {first_names(within)} within their bounds, estimated first"
+                )
         noise = f"with noise of standard deviation {self._schema_release().sd_ranges:.3g}"
         return f"{'; '.join(found)}, {noise} on each count"
 
@@ -1455,7 +1462,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         records = "" if n_records is None else f", compared with {n_records} records"
         noise = f"noise of standard deviation {self._noise_sizes(n_classes)[1]:.3g} on each"
         number = "numbers" if self._places else f"{self.n_encoded} numbers"
-        sums = f"{number} for each of {n_classes} classes, of {self.n_columns} columns, with "
+        sums = f"{number} for each of {n_classes} classes, of {_columns(self.n_columns)}, with "
         return f"{sums}{noise}{records}"
 
     def _noise_sizes(self, n_classes: int) -> tuple[float, float, float]:
@@ -1503,3 +1510,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 def _on_sphere(encoder: RowEncoder, X: Rows) -> np.ndarray:
     """Return encoded rows, with a constant entry of 1, scaled to length 1."""
     return with_constant(encoder.transform(X), 1.0)
+
+
+def _columns(number: int) -> str:
+    """Return a number of columns as text."""
+    return "1 column" if number == 1 else f"{number} columns"
