@@ -316,6 +316,30 @@ def test_default_transformer_accepts_columns_of_all_kinds():
     assert clf.score(frame[600:], y[600:]) > 0.6
 
 
+def test_default_transformer_encodes_two_columns_in_other_units_by_rank():
+    """One of two columns is larger than the median by at most the factor 2."""
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(300, 2))
+    ranks = RowVectorizer().fit_transform(columns * [1, 50])
+    assert ranks.shape == (300, 4)
+    np.testing.assert_allclose(ranks, RowVectorizer().fit_transform(columns * [1000, 1]))
+    np.testing.assert_array_equal(RowVectorizer().fit_transform(columns * [1, 3]), columns * [1, 3])
+
+
+def test_default_transformer_encodes_skewed_columns_by_rank(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    normal = rng.normal(size=(1000, 3))
+    skewed = RowVectorizer().fit_transform(np.exp(normal))
+    assert skewed.shape == (1000, 6)
+    np.testing.assert_allclose(skewed, RowVectorizer().fit_transform(1e70 * np.exp(normal)))
+    with_gaps = np.where(rng.random(size=(1000, 3)) < 0.1, np.nan, np.exp(normal))
+    assert RowVectorizer().fit_transform(with_gaps).shape == (1000, 12)  # and indicators of gaps
+    one_of_three = np.column_stack([np.exp(normal[:, 0]), normal[:, 1:]])
+    rare = rng.poisson(0.1, size=(1000, 3)).astype(float)  # mostly zeros
+    for columns in (normal, one_of_three, rare):
+        np.testing.assert_array_equal(RowVectorizer().fit_transform(columns), columns)
+
+
 def test_default_transformer_scales_columns_in_other_units():
     """Wine's largest column is in units of hundreds, and alone decided which rows were near."""
     X, y = load_wine(return_X_y=True)

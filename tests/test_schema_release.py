@@ -605,7 +605,7 @@ def test_statement_names_what_of_the_schema_is_covered():
     assert "noisy counts of the columns, which the schema is estimated from" in summary
     partly = clf.set_params(schema={"age": (18, 90)}).fit(X, y).privacy_spent_
     assert partly.schema == "partly estimated"
-    assert "that were declared; those that were estimated" in partly.summary()
+    assert "declared. Edges, bounds and categories that were estimated" in partly.summary()
 
 
 @pytest.mark.slow
@@ -807,6 +807,17 @@ def test_bounds_that_are_too_wide_cost_little():
     assert len(edges) > 8 and edges[-1] < 1e6
     assert clf.privacy_spent_.schema == "partly estimated"
     assert 0.99 < clf.privacy_spent_.epsilon <= 1.0
+
+
+def test_plan_of_one_column_has_no_plural():
+    X, y = table()
+    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], schema={"age": (0, 120)}, method="sums")
+    plan = " ".join(str(clf.plan(X[["age"]], y)).split())
+    assert "edges of column 'age' within its bounds, estimated first" in plan
+    assert "of 1 column, with noise" in plan
+    plan = " ".join(str(clf.plan(X[["age", "income"]], y)).split())
+    assert "of 1 column, which is not declared, estimated first; edges of column 'age'" in plan
+    assert "of 2 columns, with noise" in plan
 
 
 def test_plan_names_the_columns_with_estimated_edges():

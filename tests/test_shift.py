@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import table
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -76,6 +76,27 @@ def test_expected_distance_of_votes_equals_a_hand_computation():
     assert seen.expected == pytest.approx(np.sqrt(2 * v / np.pi).sum() / 2)
     std = np.sqrt((1 - 2 / np.pi) * v.sum()) / 2
     assert seen.z == pytest.approx((seen.distance - seen.expected) / std)
+
+
+def test_difference_of_means_equals_a_hand_computation():
+    noisy = np.array([[30.0, 10.0], [20.0, 20.0], [15.0, 5.0]])
+    public = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 2])[:, None]
+    centers = np.array([[0.0, 5.0, 7.0], [1.0, 9.0, 7.0], [2.0, 5.0, 7.0]])
+    seen = shift_of_votes(noisy, public, centers, noise_std=2.0)
+    # The first column has the mean 1 in public rows and 0.8 in votes; the last is constant
+    off = np.array([0.2, 0.0])
+    spread = np.array([0.6, 0.4 * 2.4**2 + 0.6 * 1.6**2])
+    squares = np.array([2.0, 2.4**2 + 2 * 1.6**2])
+    error = spread / 100 + spread / 10 + 2 * 2.0**2 / 100**2 * squares
+    ratio = (off / np.sqrt(error)).max()
+    assert seen.mean_distance == pytest.approx(0.2 / math.sqrt(0.6))
+    assert norm.sf(seen.mean_z) == pytest.approx(4 * norm.sf(ratio))
+
+
+def test_difference_of_means_without_a_varying_column_is_no_alarm():
+    noisy, public = np.array([[30.0, 10.0]]), np.zeros((10, 1), dtype=int)
+    seen = shift_of_votes(noisy, public, np.ones((1, 2)), noise_std=2.0)
+    assert (seen.mean_distance, seen.mean_z) == (0.0, -math.inf) and not seen.is_alarm
 
 
 def test_cells_are_joined_into_32_groups(global_random_seed):
@@ -268,6 +289,29 @@ def test_groups_and_weights_have_a_tolerance(private, same_population):
     numbers = {"statistic": "votes", "distance": 0.12, "expected": 0.03, "z": 20.0}
     assert PublicShift(**numbers).is_alarm
     assert not PublicShift(**numbers, tolerance=0.1).is_alarm
+    near = numbers | {"distance": 0.03, "z": 0.0, "mean_z": 6.0}
+    assert not PublicShift(**near, mean_distance=0.14).is_alarm
+    assert PublicShift(**near, mean_distance=0.16).is_alarm
+    assert not PublicShift(**near, mean_distance=0.24, tolerance=0.1).is_alarm
+    assert PublicShift(**near, mean_distance=0.26, tolerance=0.1).is_alarm
+
+
+def test_one_column_that_moves_few_votes_raises_an_alarm(private):
+    """Half of the people save nothing; the savings of the public rows are in another unit."""
+    X, y = private
+    rng = np.random.default_rng(6)
+
+    def with_savings(rows, factor=1.0):
+        saves = rng.random(len(rows)) < 0.5
+        return rows.assign(savings=factor * saves * np.exp(rng.normal(size=len(rows))))
+
+    others = people(1500, np.random.default_rng(7))[0]
+    records = with_savings(X), y
+    same = fit(records, with_savings(others))
+    assert not same.table_.shift.is_alarm and same.table_.shift.mean_z < 4
+    with pytest.warns(PublicRowsWarning, match="mean of an encoded column is 0[.][23]"):
+        seen = fit(records, with_savings(others, 2.2)).table_.shift
+    assert seen.mean_is_off and seen.z < 4
 
 
 def test_nothing_is_compared_where_nothing_published_shows_it(private, same_population):
@@ -304,7 +348,7 @@ def test_shift_is_published_and_pickles(private, same_population):
     np.testing.assert_array_equal(restored.cell_weight, clf.table_.shift.cell_weight)
     assert re.fullmatch(
         r"PublicShift\(statistic='votes', distance=[\d.]+, expected=[\d.]+, z=[\d.]+, "
-        r"tolerance=0.0\)",
+        r"tolerance=0.0, mean_distance=[\d.]+, mean_z=[\d.]+\)",
         repr(restored),
     )
 

@@ -766,7 +766,13 @@ def test_extra_columns_show_effects_that_rise_and_fall():
 
 @pytest.mark.parametrize(
     "explained, n_classes, signal, expected",
-    [(0.5, 2, 6, True), (0.67, 2, 99, False), (0.5, 3, 99, False), (0.1, 2, 4.9, False)],
+    [
+        (0.5, 2, 6, True),
+        (0.69, 2, 6, True),
+        (0.71, 2, 99, False),
+        (0.5, 3, 99, False),
+        (0.1, 2, 4.9, False),
+    ],
 )
 def test_choose_method_depends_on_public_numbers(explained, n_classes, signal, expected):
     noise_std = 2 * math.sqrt(1 - 1 / n_classes) / gdp_mu(1.0, 1e-5)

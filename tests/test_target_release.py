@@ -444,6 +444,32 @@ def test_share_release_is_a_laplace_mechanism_on_class_counts():
     assert np.abs(np.array(draws) - [950, 50]).mean() == pytest.approx(2 / 0.3, rel=0.18)
 
 
+def test_share_uses_the_number_of_records_if_it_is_public():
+    target, codes = ClassTarget(["no", "yes"]), np.repeat([0, 1], [9500, 500])
+    given = {"epsilon": 0.02, "delta": 0.0, "target": target, "rare": 0.08}
+    replaced = REPLACED.with_size(10_000)
+    joined = Neighbors(relation="add_or_remove_one", unit="record")
+    grouped = Neighbors(relation="replace_one", unit="group")
+    shares = {}
+    for neighbors in (replaced, joined, grouped):
+        release = ShareRelease(**given, neighbors=neighbors)
+        seeds = range(400)
+        found = [
+            release.publish(release.gather(codes, None), np.random.default_rng(seed))
+            for seed in seeds
+        ]
+        shares[neighbors.unit, neighbors.relation] = [one.rarest_share for one in found]
+        is_public = neighbors is replaced
+        assert all((one.n_units is not None) == is_public for one in found)
+        for one in found[:20]:
+            no, yes = one.counts
+            expected = (10_000 + yes - no) / 20_000 if is_public else yes / (no + yes)
+            assert one.rarest_share == pytest.approx(max(expected, 0), abs=1e-12)
+    # Laplace noise of scale 2 / epsilon on both counts, and half of their difference
+    errors = np.array(shares["record", replaced.relation]) - 0.05
+    assert errors.std() == pytest.approx(0.01, rel=0.25)
+
+
 def test_plan_of_shares_states_what_it_assumes():
     rows, y = rare(6000, 0.04)
     plan = PATEClassifier(classes=[0, 1]).plan(rows, y, X_PUBLIC)

@@ -62,6 +62,8 @@ def measured(table, epsilon, seed, *, is_scored):
         "distance": round(seen.distance, 4),
         "expected": round(seen.expected, 4),
         "z": round(seen.z, 2),
+        "of means": round(seen.mean_distance, 4),
+        "z of means": round(max(seen.mean_z, -9), 2),
     }
     if not is_scored:
         return result

@@ -21,7 +21,7 @@ _RECORDS_PER_NUMBER = 300
 
 #: Class sums are more accurate if cells explain less than this fraction of the variance of the
 #: public rows: for two classes, and for more classes, which are less often linearly separable.
-_LITTLE_EXPLAINED = 0.66
+_LITTLE_EXPLAINED = 0.7
 _LITTLE_EXPLAINED_OF_MORE = 0.4
 
 #: Class sums are more accurate if the rarer of two classes has less than this share of the records.

@@ -417,6 +417,12 @@ def warn_of_shift(released: Published, shift: PublicShift | None) -> None:
         "votes": "total variation distance from the published votes, by groups of cells",
         "sums": "distance from the published mean of encoded records, in standard deviations",
     }[shift.statistic]
+    of_column = ""
+    if shift.mean_is_off:
+        of_column = (
+            f". The published mean of an encoded column is {shift.mean_distance:.2f} standard "
+            "deviations from the mean of the public rows"
+        )
     advice = ""
     if shift.is_far:
         advice = (
@@ -427,10 +433,10 @@ def warn_of_shift(released: Published, shift: PublicShift | None) -> None:
         advice = ". The student weights public rows by the published votes"
     released.warn(
         f"the public rows differ from the private records: {compared}, {shift.distance:.2f}, "
-        f"expected without a shift {shift.expected + shift.tolerance:.2f}. Another population, or "
-        "synthetic rows: give public rows from the population of the records. A column in another "
-        "unit: convert X_public. Preprocessing of one of them alone: apply the same steps to both, "
-        f"for instance FitOnPublic(StandardScaler()){advice}",
+        f"expected without a shift {shift.expected + shift.tolerance:.2f}{of_column}. Another "
+        "population, or synthetic rows: give public rows from the population of the records. A "
+        "column in another unit: convert X_public. Preprocessing of one of them alone: apply the "
+        f"same steps to both, for instance FitOnPublic(StandardScaler()){advice}",
         PublicRowsWarning,
     )
 

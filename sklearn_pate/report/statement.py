@@ -204,7 +204,8 @@ _SCHEMA = {
     ),
     "partly estimated": (
         "The names, order and number of {} columns are not covered, nor are the types, bounds, "
-        "categories and gaps that were declared; those that were estimated from noisy counts are."
+        "categories and gaps that were declared. Edges, bounds and categories that were estimated "
+        "from noisy counts are covered."
     ),
 }
 

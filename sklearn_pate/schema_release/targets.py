@@ -71,17 +71,27 @@ class FoundTarget(NamedTuple):
         The classes that were found, or levels within the range that was found.
     counts : ndarray of shape (n_values,) or None
         Noisy number of units of each class; None for numbers.
+    n_units : int or None
+        Number of units, if it is public and all of them are counted; else None.
     """
 
     target: Target
     counts: np.ndarray | None = None
+    n_units: int | None = None
 
     @property
     def rarest_share(self) -> float | None:
-        """Share of the units in the rarest class; None for numbers."""
+        """Share of the units in the rarest class; None for numbers.
+
+        If the number of units is public, the counts are shifted to this sum, which halves the
+        variance of the share of one of two classes.
+        """
         if self.counts is None:
             return None
-        counts = np.maximum(self.counts, 0.0)
+        counts = self.counts
+        if self.n_units is not None:
+            counts = counts + (self.n_units - counts.sum()) / len(counts)
+        counts = np.maximum(counts, 0.0)
         return float(counts.min() / max(1.0, counts.sum()))
 
 
@@ -387,7 +397,9 @@ class ShareRelease(TargetRelease):
     def publish(self, gathered: np.ndarray, rng: np.random.Generator) -> FoundTarget:
         """Return the declared classes with their noisy counts."""
         noisy = self.mechanism().noisy(gathered[:, None], rng)[:, 0]
-        return FoundTarget(self.target, noisy)
+        # Each record is one unit and has one of the declared classes
+        n_units = self.neighbors.n_records if self.neighbors.unit == "record" else None
+        return FoundTarget(self.target, noisy, n_units)
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""

@@ -638,11 +638,18 @@ class ColumnSynthesizer(Synthesizer):
             return None
         found = []
         if self._places:
-            found.append(f"of {len(self._places)} columns, which are not declared, estimated first")
+            n_columns = len(self._places)
+            are = "are" if n_columns > 1 else "is"
+            found.append(f"of {_columns(n_columns)}, which {are} not declared, estimated first")
         if self._within:
             names = list(columns_of(self._form))
-            within = first_names([names[k] for joined in self._within for k in joined])
-            found.append(f"edges of columns {within} within their bounds, estimated first")
+            within = [names[k] for joined in self._within for k in joined]
+            if len(within) == 1:
+                found.append(f"edges of column {within[0]!r} within its bounds, estimated first")
+            else:
+                found.append(
+                    f"edges of columns {first_names(within)} within their bounds, estimated first"
+                )
         noise = f"with noise of standard deviation {self._schema_release().sd_ranges:.3g}"
         return f"{'; '.join(found)}, {noise} on each count"
 
@@ -1459,7 +1466,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         number = "numbers" if self._places else f"{self.n_encoded} numbers"
         numbers = as_numbers(n_classes)
         several = f" of {len(numbers)} targets" if len(numbers) > 1 else ""
-        sums = f"{number} for each of {sum(numbers)} classes{several}, of {self.n_columns} columns"
+        sums = f"{number} for each of {sum(numbers)} classes{several}, of {_columns(self.n_columns)}"
         return f"{sums}, with {noise}{records}"
 
     def _noise_sizes(self, n_classes: NClasses) -> tuple[float, float, float]:
@@ -1516,3 +1523,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 def _on_sphere(encoder: RowEncoder, X: Rows) -> np.ndarray:
     """Return encoded rows, with a constant entry of 1, scaled to length 1."""
     return with_constant(encoder.transform(X), 1.0)
+
+
+def _columns(number: int) -> str:
+    """Return a number of columns as text."""
+    return "1 column" if number == 1 else f"{number} columns"
