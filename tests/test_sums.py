@@ -406,7 +406,7 @@ def test_discriminants_without_noise_equal_linear_discriminant_analysis(monkeypa
     X = 0.5 * trait[:, None] + rng.normal(size=(20_000, 8))
     psi = unit(np.column_stack([X, np.full(20_000, 5)]))
     read = Discriminants(noiseless(psi, codes, 5, monkeypatch))
-    ours = read.logits(Still(None).apply(psi)).argmax(axis=1)
+    ours = read.linear(Still(None).apply(psi)).argmax(axis=1)
     assert (ours == LinearDiscriminantAnalysis().fit(psi, codes).predict(psi)).mean() > 0.99
     assert read.n == pytest.approx(20_000, rel=1e-3)
 

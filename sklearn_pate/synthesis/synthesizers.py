@@ -45,7 +45,12 @@ from ..class_sums.statistic import (
 from ..encoding.bins import encoder_of_bins
 from ..encoding.columns import Columns, checked_table, columns_of, kind_of_values
 from ..encoding.encoder import RowEncoder
-from ..encoding.fitted_steps import affine_by_hand, proba_by_softmax, scaler_by_hand
+from ..encoding.fitted_steps import (
+    affine_by_hand,
+    proba_by_softmax,
+    scaler_by_hand,
+    sharpened_by_hand,
+)
 from ..encoding.schema import (
     column_within,
     declared_columns,
@@ -56,7 +61,7 @@ from ..encoding.schema import (
 from ..exceptions import TeacherError
 from ..forecasts import noise_exceeds
 from ..neighbors.counting import count_votes, numbered
-from ..neighbors.smoothing import MIN_PROBA, floored
+from ..neighbors.smoothing import MIN_PROBA, floored, sharpened
 from ..rdp import DEFAULT_ORDERS, Cost, Event, ProvedEvent, gdp_mu
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba
@@ -409,6 +414,9 @@ class ColumnSynthesizer(Synthesizer):
     _places: tuple[int, ...] = ()
     _within: dict[tuple[int, ...], tuple[float, float]] = {}
 
+    #: Number of private records, set by `planned_for`; None if it is private.
+    _n_records: int | None = None
+
     #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
 
@@ -496,6 +504,7 @@ class ColumnSynthesizer(Synthesizer):
         fraction = default_rows_fraction() if fraction is None else float(fraction)
         mu = gdp_mu(fraction * (1.0 if epsilon is None else epsilon), delta)
         planned = copy(self)
+        planned._n_records = n_records
         planned._within = self.chosen_within(n_records=n_records, mu=mu)
         if not planned._estimated:
             return self
@@ -1219,6 +1228,12 @@ def bin_shares_of(counts: np.ndarray, total: float, noise_std: float) -> np.ndar
 LEAST_SIGNAL = 4
 HOPELESS_SIGNAL = 1
 
+#: Minimal signal for folded ranks of columns with estimated edges: records of a class, divided by
+#: the noise on all of its sums together. On twelve textbook and made-up tables of two classes, AUC
+#: rose by up to 0.12 above it if effects are not monotonic, and fell by at most 0.005; below it, it
+#: fell by up to 0.09.
+_MIN_SIGNAL_OF_FOLDED = 40
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedSums(ReleasedProba):
@@ -1273,7 +1288,10 @@ class ReleasedSums(ReleasedProba):
     def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of rows; see `ReleasedHistograms.class_proba`."""
         psi = self.centre.apply(_on_sphere(self.encoder, self.schema.like(X)))
-        return floored(softmax(self.discriminants.logits(psi), axis=1))
+        linear = self.discriminants.linear(psi)
+        if self.discriminants.proba_is_linear:
+            return sharpened(linear, 1.0)
+        return floored(softmax(linear, axis=1))
 
     def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows.
@@ -1284,6 +1302,9 @@ class ReleasedSums(ReleasedProba):
         width = len(self.centre.mean)
         order = np.array([width - 1, *range(width - 1)])
         slopes = self.discriminants.slopes[:, [width, *order]]
+        class_proba = proba_by_softmax(MIN_PROBA)
+        if self.discriminants.proba_is_linear:
+            class_proba = sharpened_by_hand(1.0, MIN_PROBA)
         return [
             self.encoder.to_sklearn(),
             PolynomialFeatures(1).fit(np.zeros((1, width - 1))),
@@ -1292,7 +1313,7 @@ class ReleasedSums(ReleasedProba):
             PolynomialFeatures(1).fit(np.zeros((1, width))),
             Normalizer(),
             *affine_by_hand(slopes.T, self.discriminants.constants),
-            *proba_by_softmax(MIN_PROBA),
+            *class_proba,
         ]
 
 
@@ -1370,6 +1391,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     _statistics = "noisy sums of the columns, by class"
     _n_own_steps = 2  # the mean, and the sums
+    _n_classes = 2
     _estimates_within_bounds = True
 
     _parameter_constraints = {
@@ -1395,9 +1417,25 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         self.epsilon_fraction = epsilon_fraction
         self.noise_multiplier = noise_multiplier
 
+    def declare(self, X: Rows, target: Target | None) -> Self:
+        """Set the schema of the declared columns; see `Synthesizer.declare`."""
+        if target is not None:
+            self._n_classes = target.n_values
+        return super().declare(X, target)
+
     def _set_columns(self, columns: Columns) -> None:
+        """Set the schema and the encoder of all columns.
+
+        Folded ranks depend on published columns and on public numbers only.
+        """
         super()._set_columns(columns)
         self._encoder = RowEncoder.of_columns(columns)
+        if self._estimated and self._n_records is not None:
+            folding = RowEncoder.of_columns(columns, folds=True)
+            width = len(folding.get_feature_names_out()) + 1
+            noise = self._noise_sizes(self._n_classes)[1] * math.sqrt(width)
+            if self._n_records / self._n_classes >= _MIN_SIGNAL_OF_FOLDED * noise:
+                self._encoder = folding
 
     @property
     def n_encoded(self) -> int:
