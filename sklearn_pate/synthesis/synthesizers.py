@@ -66,11 +66,17 @@ from ..rdp import DEFAULT_ORDERS, Cost, Event, ProvedEvent, gdp_mu
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba
 from ..releases.base import BaseRelease
-from ..rules import default_rows_fraction, default_schema_fraction, estimates_within_bounds
+from ..rules import (
+    default_rows_fraction,
+    default_scale_fraction,
+    default_schema_fraction,
+    estimates_scale,
+    estimates_within_bounds,
+)
 from ..runtime.blocks import Block
 from ..runtime.isolation import attempt, suppress_output
 from ..runtime.workers import WorkerDeathError
-from ..schema_release import SchemaRelease
+from ..schema_release import ScaleRelease, SchemaRelease
 from ..schema_release.counts import TICKS, schema_contribution, schema_cost
 from ..schema_release.estimates import estimated, kinds_of
 
@@ -414,6 +420,9 @@ class ColumnSynthesizer(Synthesizer):
     _places: tuple[int, ...] = ()
     _within: dict[tuple[int, ...], tuple[float, float]] = {}
 
+    #: Bounds of the columns whose common scale is estimated instead, by their position.
+    _scaled: dict[int, tuple[float, float]] = {}
+
     #: Number of private records, set by `planned_for`; None if it is private.
     _n_records: int | None = None
 
@@ -507,7 +516,9 @@ class ColumnSynthesizer(Synthesizer):
         planned._n_records = n_records
         planned._within = self.chosen_within(n_records=n_records, mu=mu)
         if not planned._estimated:
-            return self
+            planned._scaled = planned._chosen_scaled(n_records, mu)
+            planned.schema_fraction = default_scale_fraction()
+            return planned if planned._scaled else self
         planned.schema_fraction = default_schema_fraction(
             n_records=n_records, n_columns=len(planned._estimated), mu=mu
         )
@@ -555,6 +566,12 @@ class ColumnSynthesizer(Synthesizer):
         is_worth_it = estimates_within_bounds(n_columns=n_others + len(chosen), **sizes)
         return chosen if is_worth_it else {}
 
+    def _chosen_scaled(self, n_records: int | None, mu: float) -> dict[int, tuple[float, float]]:
+        """Return the columns with plain bounds whose common scale is estimated."""
+        if self._declared is None or not estimates_scale(n_records=n_records, mu=mu):
+            return {}
+        return plain_bounds(self._declared)
+
     @property
     def n_columns(self) -> int:
         """Number of columns."""
@@ -563,8 +580,10 @@ class ColumnSynthesizer(Synthesizer):
     @property
     def undeclared(self) -> list[Any]:
         """Names of all columns, positions of undeclared ones, and bounds with estimated edges."""
-        if not self._estimated:
+        if not self._n_schema_steps:
             return [[], []]
+        if self._scaled:
+            return [list(columns_of(self._form)), list(self._scaled.items())]
         return [list(columns_of(self._form)), list(self._places), list(self._within.items())]
 
     @property
@@ -598,9 +617,14 @@ class ColumnSynthesizer(Synthesizer):
         return [*self._places, *self._within]
 
     @property
+    def _n_schema_steps(self) -> int:
+        """Number of steps before those of the statistics."""
+        return 2 if self._estimated else 1 if self._scaled else 0
+
+    @property
     def schema_source(self) -> str:
         """Whether the schema is declared or estimated, as in `accounting.PrivacySpent`."""
-        if not self._estimated:
+        if not self._n_schema_steps:
             return "declared"
         return "estimated" if self._declared is None else "partly estimated"
 
@@ -608,12 +632,12 @@ class ColumnSynthesizer(Synthesizer):
     def released_as(self) -> str:  # type: ignore[override]
         """Name of the released statistics, for statements."""
         counts = "noisy counts of the columns, which the schema is estimated from, and "
-        return f"{counts}{self._statistics}" if self._estimated else self._statistics
+        return f"{counts}{self._statistics}" if self._n_schema_steps else self._statistics
 
     @property
     def n_steps(self) -> int:  # type: ignore[override]
-        """Number of steps: two for an estimated schema, and those of the statistics."""
-        return (2 if self._estimated else 0) + self._n_own_steps
+        """Number of steps: two for an estimated schema, one for a scale, and the statistics'."""
+        return self._n_schema_steps + self._n_own_steps
 
     @property
     def _schema_mu(self) -> float:
@@ -626,21 +650,35 @@ class ColumnSynthesizer(Synthesizer):
         delta = self.schema_delta if self._places else 0.0  # no text is counted within bounds
         return SchemaRelease(len(self._estimated), self._schema_mu, delta, limits)
 
+    def _scale_release(self) -> ScaleRelease:
+        """Return the `ScaleRelease` of the columns whose common scale is estimated."""
+        return ScaleRelease(tuple(self._scaled.values()), self._schema_mu)
+
     def _with_schema(
         self, own: Event | ProvedEvent, neighbors: Neighbors, n_steps: int | None
     ) -> Event | ProvedEvent:
         """Return the event of the first steps, whose own statistics have the event `own`."""
-        if not self._estimated:
+        if not self._n_schema_steps:
             return own
-        of_schema = partial(
-            schema_cost, self._schema_release(), schema_contribution(neighbors), n_steps
-        )
-        if n_steps in (1, 2):
+        contribution = schema_contribution(neighbors)
+        if self._scaled:
+            of_schema = partial(self._scale_release().cost, contribution)
+        else:
+            of_schema = partial(schema_cost, self._schema_release(), contribution, n_steps)
+        if n_steps is not None and n_steps <= self._n_schema_steps:
             return ProvedEvent(of_schema, is_exact=True)
         return ProvedEvent(partial(_sum_of_costs, of_schema, own.cost), is_exact=own.is_exact)
 
     def describe_schema(self) -> str | None:
         """Describe the schema release; see `Synthesizer.describe_schema`."""
+        if self._scaled:
+            names = list(columns_of(self._form))
+            within = first_names([names[k] for k in self._scaled])
+            return (
+                f"a common scale of columns {within}, estimated first, by which bounds that are "
+                f"far too wide are narrowed, with noise of standard deviation "
+                f"{self._scale_release().sd:.3g} on each count"
+            )
         if not self._estimated:
             return None
         found = []
@@ -659,10 +697,12 @@ class ColumnSynthesizer(Synthesizer):
         units = numbered(groups, len(X))
         amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
         amount = amount * (TICKS // whole)
-        release = self._schema_release()
-        settings = {"places": self._estimated, "memory": self.memory}
+        settings = {"places": self._estimated or [*self._scaled], "memory": self.memory}
 
         def counted() -> Any:
+            if self._scaled:
+                return self._scale_release().gather(X, amount, self.n_jobs, **settings)
+            release = self._schema_release()
             if not published:
                 return release.gather_ranges(X, amount, self.n_jobs, **settings)
             kinds = kinds_of(published[0], release.sd_ranges, release.limits)
@@ -685,6 +725,8 @@ class ColumnSynthesizer(Synthesizer):
         self, gathered: Any, rng: np.random.Generator, published: Sequence[Any]
     ) -> Any:
         """Return the noisy counts of a step of the schema release."""
+        if self._scaled:
+            return self._scale_release().publish(gathered, rng)
         release = self._schema_release()
         return (release.publish_values if published else release.publish_ranges)(gathered, rng)
 
@@ -722,6 +764,17 @@ class ColumnSynthesizer(Synthesizer):
         if self._estimated:
             columns, self.not_found_ = self._estimates(published)
             self._set_columns(columns)
+        elif self._scaled:
+            self._set_columns(self._narrowed(published[0]))
+
+    def _narrowed(self, noisy: np.ndarray) -> Columns:
+        """Return the declared columns, with bounds that are narrowed by the published scale."""
+        columns, names = list(self._declared.columns), list(columns_of(self._form))  # type: ignore[union-attr]
+        found = self._scale_release().narrowed(noisy)
+        for (k, bounds), narrow in zip(self._scaled.items(), found, strict=True):
+            if narrow != bounds:
+                columns[k] = column_within(columns[k], names[k], narrow, n_bins=int(self.n_bins))
+        return self._declared._replace(columns=columns)  # type: ignore[union-attr]
 
     # --- statistics -------------------------------------------------------------------------------
 
@@ -1467,7 +1520,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     def _multiplier_of_sums(self) -> float:
         """Return the noise multiplier of the mean and the sums, without the schema."""
-        rest = 1 - self.schema_fraction if self._estimated else 1.0
+        rest = 1 - self.schema_fraction if self._n_schema_steps else 1.0
         return checked_scale(self, "noise_multiplier") / math.sqrt(rest)
 
     def forecast(self, *, n_records: int | None, n_classes: int) -> str | None:
