@@ -291,7 +291,9 @@ def test_class_sums_beyond_64_bits_are_exact(n_classes, n_blocks, most, monkeypa
 
 @pytest.mark.parametrize("bad", [np.nan, 1.1])
 def test_rows_too_long_or_not_finite_add_nothing(bad, monkeypatch):
-    sums_of = noiseless(np.array([[0.6, 0.0], [bad, 0.5]]), np.array([0, 1]), 2, monkeypatch)
+    sums_of = noiseless(
+        np.array([[0.6, 0.0], [bad, 0.5]]), np.array([0, 1]), ClassTarget(range(2)), monkeypatch
+    )
     assert (sums_of.counts == [1, 0]).all() and sums_of.total[0] == pytest.approx(0.6, abs=1e-4)
 
 
