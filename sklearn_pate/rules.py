@@ -12,11 +12,13 @@ __all__ = [
     "default_n_cells",
     "default_n_teachers",
     "default_rows_fraction",
+    "default_scale_fraction",
     "default_schema_fraction",
     "default_share_fraction",
     "default_sums_fraction",
     "default_second_target_fraction",
     "default_target_fraction",
+    "estimates_scale",
     "estimates_within_bounds",
     "fewest_queries",
     "most_noise",
@@ -322,6 +324,56 @@ def estimates_within_bounds(*, n_records: int | None, n_columns: int, mu: float)
     """
     return n_records is None or _signal_of_schema(n_records, n_columns, mu) >= _MIN_SIGNAL_WITHIN
 
+
+def default_scale_fraction() -> float:
+    """Return the default fraction of the squared Gaussian-DP parameter for a common scale.
+
+    Returns
+    -------
+    float
+        0.05.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import default_scale_fraction
+    >>> default_scale_fraction()
+    0.05
+    """
+    return 0.05
+
+
+def estimates_scale(*, n_records: int | None, mu: float) -> bool:
+    """Return whether a common scale of columns with plain bounds is estimated.
+
+    It is estimated where `estimates_within_bounds` is False.
+
+    Parameters
+    ----------
+    n_records : int or None
+        Number of private records; None if it is private.
+    mu : float
+        Gaussian-DP parameter of the scale and of the statistics after it.
+
+    Returns
+    -------
+    bool
+        Whether there are at least 12 records for each standard deviation of the noise on a count.
+        False if the number of records is private.
+
+    Examples
+    --------
+    >>> from sklearn_pate.rules import estimates_scale
+    >>> estimates_scale(n_records=1000, mu=0.27)
+    True
+    >>> estimates_scale(n_records=100, mu=0.27)
+    False
+    """
+    noise = math.sqrt(2 / default_scale_fraction()) / mu
+    return n_records is not None and n_records >= _MIN_SIGNAL_OF_SCALE * noise
+
+
+#: Fewest records, in standard deviations of the noise on a count, for a common scale.
+_MIN_SIGNAL_OF_SCALE = 12
 
 #: Fewest records, in standard deviations of the noise on a count, for estimates within bounds.
 _MIN_SIGNAL_WITHIN = 20

@@ -197,6 +197,19 @@ def test_decoded_rows_of_declared_columns_are_the_rows(form):
     pd.testing.assert_frame_equal(decoded, rows, check_exact=False)
 
 
+def test_folded_ranks_of_declared_columns_are_encoded_exported_and_ignored_by_decode():
+    rows = pd.DataFrame({"a": [-3.0, 0.0, 3.0, np.nan], "b": [0.0, 1.0, 1.0, 0.0]})
+    schema = Schema({"a": (-3.0, -1.0, 0.0, 1.0, 3.0), "b": (0.0, 1.0)}, missing=["a"])
+    columns = declared_columns(rows, **schema.parameters(rows), n_bins=8)
+    encoder = RowEncoder.of_columns(columns, folds=True)
+    names = ["a_rank", "b_rank", "a_folded", "a_missing"]  # two edges are not folded
+    assert encoder.get_feature_names_out().tolist() == names
+    encoded = encoder.transform(rows)
+    assert encoded[:, 2].tolist() == [1.0, -1.0, 1.0, 0.0]
+    assert np.array_equal(encoder.to_sklearn().transform(rows), encoded)
+    pd.testing.assert_frame_equal(encoder.decode(encoded), rows)
+
+
 def test_declared_edges_encode_as_public_quantiles_do():
     edges = np.linspace(0, 10, 65)
     public, rows = edges[:, None], RNG.uniform(-1, 11, size=(30, 1))

@@ -31,7 +31,7 @@ from sklearn_pate.rdp import (
     discrete_gaussian_mu_squared,
     gdp_to_epsilon,
 )
-from sklearn_pate.schema_release import SchemaRelease
+from sklearn_pate.schema_release import ScaleRelease, SchemaRelease
 from sklearn_pate.schema_release.counts import (
     N_BINS,
     N_LEAVES,
@@ -470,7 +470,8 @@ def test_one_malformed_record_changes_no_other():
     X, y = table()
     bad = X.astype(object)
     bad.loc[0, ["income", "age", "owner"]] = "unknown", None, "?"
-    clf = PATEClassifier(epsilon=1.0, classes=[0, 1], random_state=0)
+    # Epsilon is 2, as the counts of more texts draw other noise for all that follows
+    clf = PATEClassifier(epsilon=2.0, classes=[0, 1], random_state=0)
     one, other = (clf.fit(rows, y).predict_proba(X) for rows in (X, bad))
     assert np.abs(one - other).mean() < 0.02
     fitted = clf.fit(X, y)
@@ -826,7 +827,9 @@ def test_plan_names_the_columns_with_estimated_edges():
     plan = " ".join(str(clf.plan(X, y)).split())
     assert "edges of columns ['income', 'age'] within their bounds, estimated first" in plan
     few = " ".join(str(clf.set_params(on_bad_plan="warn").plan(X[:300], y[:300])).split())
-    assert "estimated first" not in few
+    assert "a common scale of columns ['income', 'age'], estimated first" in few
+    fewer = " ".join(str(clf.set_params(on_bad_plan="warn").plan(X[:200], y[:200])).split())
+    assert "estimated first" not in fewer
 
 
 @pytest.mark.parametrize(
@@ -1002,3 +1005,86 @@ def test_histograms_have_the_parts_of_class_sums(tmp_path):
     assert clf.privacy_spent_.epsilon <= 4.0
     assert ledger.epsilon_spent <= 5.0  # it adds Renyi costs
     assert clf.score(X, y) > 0.7
+
+
+# --- a common scale, where records are few --------------------------------------------------------
+
+
+BOUNDS = ((-4.0, 64.0), (0.0, 7.0))
+
+
+def scale_counts(rows, release, amount=None):
+    """Counts of a common scale, divided by the standard deviation of their noise."""
+    amount = np.full(len(rows), TICKS) if amount is None else amount
+    return release.gather(pd.DataFrame(rows, dtype=object), amount) / TICKS / release.sd
+
+
+def test_scale_release_costs_at_least_the_change_by_any_record():
+    """All neighboring pairs of tables of one record of two columns, with cells of all kinds."""
+    release = ScaleRelease(BOUNDS, 1.0)
+    rows = list(product(CELLS, [0, "a", None, -3, 7.0, 0.5]))
+    counts = np.array([scale_counts([row], release) for row in rows])
+    changes = [((one - other) ** 2).sum() for one, other in combinations(counts, 2)]
+    claimed = release.cost(contribution_of(REPLACED)).mu_squared
+    assert 0.99 * claimed < max(changes) <= claimed
+    joined = release.cost(contribution_of(JOINED)).mu_squared
+    assert 0.99 * joined < (counts**2).sum(axis=1).max() <= joined
+
+
+def test_scale_release_counts_a_group_as_one_record():
+    release = ScaleRelease(BOUNDS, 1.0)
+    claimed = release.cost(contribution_of(REPLACED)).mu_squared
+    groups = list(combinations_with_replacement(product([-3, 60, 0, None], [0, 7.0]), 2))
+    half = np.full(2, TICKS // 2)
+    counts = np.array([scale_counts(list(group), release, half) for group in groups])
+    changes = [((one - other) ** 2).sum() for one, other in combinations(counts, 2)]
+    assert 0.99 * claimed < max(changes) <= claimed
+
+
+def test_scale_release_costs_no_more_than_its_fraction_of_a_fit():
+    X = np.zeros((1000, 30))
+    bounds = {k: (0.0, 1.0 + k) for k in range(30)}
+    sums = ClassSumsSynthesizer(bounds, epsilon_fraction=1.0).declare(X, None)
+    sums = sums.planned_for(n_records=1000, epsilon=1.0, delta=1e-5).with_scale(4.0)
+    assert sums.n_steps == 3
+    assert sums.schema_source == "partly estimated"
+    first, second, every = (sums.event(REPLACED, n).cost().mu_squared for n in (1, 2, None))
+    assert first == pytest.approx(0.05 / 16, rel=1e-3)
+    assert first < second < every
+    assert every == pytest.approx(1 / 16, rel=1e-3)
+
+
+def test_number_has_its_bin_from_its_sign_and_power_of_two():
+    release = ScaleRelease(((-8.0, 8.0),), 1.0)
+    column = np.array([8.0, 4.0, 3.9, 1e9, -8.0, -1e9, -0.5, 0.0, 1e-9, np.nan])[:, None]
+    counts = release.gather(column, np.full(10, TICKS)) / TICKS
+    places = np.flatnonzero(counts).tolist()
+    assert places == [0, 1, 2, 21, 24]  # zero; from 1/2, from 1/4; to -1/2, to -1/16
+    assert counts[places].tolist() == [2, 3, 1, 2, 1]
+
+
+def test_bounds_are_narrowed_only_if_all_columns_are_far_below_them():
+    bounds = ((-800.0, 800.0), (0.0, 1600.0), (700.0, 800.0))
+    release = ScaleRelease(bounds, 0.2)
+    noisy = np.zeros(41)
+    noisy[[0, 5]] = 300.0, 600.0
+    assert release.narrowed(noisy) == ((0.0, 50.0), (0.0, 100.0), (700.0, 800.0))
+    noisy[21 + 4] = 200.0
+    assert release.narrowed(noisy)[:2] == ((-50.0, 50.0), (0.0, 100.0))
+    noisy[2] = 200.0  # some columns reach a half of their bounds
+    assert release.narrowed(noisy) == bounds
+    assert release.narrowed(np.zeros(41)) == bounds
+
+
+@pytest.mark.parametrize("factor", [1.0, 1000.0])
+def test_few_records_are_learnt_within_bounds_that_are_too_wide(factor):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, size=2000)
+    X = rng.normal(5, 1, size=(2000, 15)) + 0.7 * y[:, None]
+    schema = {k: (0.0, (10.0 + k) * factor) for k in range(15)}
+    clf = PATEClassifier(epsilon=0.5, classes=[0, 1], schema=schema, random_state=0)
+    score = clf.fit(X[:700], y[:700]).score(X[700:], y[700:])
+    bounds = clf.schema_.columns[3]
+    assert score > 0.7
+    assert bounds == (0.0, 13.0) if factor == 1.0 else bounds[1] < 100
+    assert 0.49 < clf.privacy_spent_.epsilon <= 0.5

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, secure
@@ -291,7 +291,9 @@ def test_class_sums_beyond_64_bits_are_exact(n_classes, n_blocks, most, monkeypa
 
 @pytest.mark.parametrize("bad", [np.nan, 1.1])
 def test_rows_too_long_or_not_finite_add_nothing(bad, monkeypatch):
-    sums_of = noiseless(np.array([[0.6, 0.0], [bad, 0.5]]), np.array([0, 1]), 2, monkeypatch)
+    sums_of = noiseless(
+        np.array([[0.6, 0.0], [bad, 0.5]]), np.array([0, 1]), ClassTarget(range(2)), monkeypatch
+    )
     assert (sums_of.counts == [1, 0]).all() and sums_of.total[0] == pytest.approx(0.6, abs=1e-4)
 
 
@@ -392,10 +394,10 @@ def test_mean_cost_equals_sums_over_outcomes():
 # --- what is read from them ----------------------------------------------------------------------
 
 
-def noiseless(psi, codes, n_classes, monkeypatch):
+def noiseless(psi, codes, target, monkeypatch):
     monkeypatch.setattr(statistic, "_noisy", without_noise)
-    noise, target = (1e-3, 1e-3, None), ClassTarget(range(n_classes))
-    return released(psi, codes, ticks_of(len(psi)), Still(None), *noise, target=target)
+    part = ticks_of(len(psi), target=target)
+    return released(psi, codes, part, Still(None), 1e-3, 1e-3, None, target=target)
 
 
 def test_discriminants_without_noise_equal_linear_discriminant_analysis(monkeypatch):
@@ -405,10 +407,38 @@ def test_discriminants_without_noise_equal_linear_discriminant_analysis(monkeypa
     codes = np.digitize(trait, [-1, -0.3, 0.3, 1])
     X = 0.5 * trait[:, None] + rng.normal(size=(20_000, 8))
     psi = unit(np.column_stack([X, np.full(20_000, 5)]))
-    read = Discriminants(noiseless(psi, codes, 5, monkeypatch))
-    ours = read.logits(Still(None).apply(psi)).argmax(axis=1)
+    read = Discriminants(noiseless(psi, codes, ClassTarget(range(5)), monkeypatch))
+    ours = read.linear(Still(None).apply(psi)).argmax(axis=1)
     assert (ours == LinearDiscriminantAnalysis().fit(psi, codes).predict(psi)).mean() > 0.99
     assert read.n == pytest.approx(20_000, rel=1e-3)
+
+
+def test_discriminants_of_numbers_without_noise_equal_least_squares(monkeypatch):
+    """Means of numbers are linear in the columns, up to the bounds, and not a logistic curve."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(20_000, 4))
+    y = 0.5 + X @ [0.25, -0.1, 0.05, 0.0] + rng.uniform(-0.05, 0.05, 20_000)
+    psi = unit(np.column_stack([X, np.full(20_000, 5)]))
+    target = NumberTarget.between((0, 1))
+    read = Discriminants(noiseless(psi, target.encode(y), target, monkeypatch))
+    ours = read.linear(Still(None).apply(psi))
+    assert read.proba_is_linear
+    assert ours.sum(axis=1) == pytest.approx(1)
+    theirs = LinearRegression().fit(psi[:, :-1], y).predict(psi[:, :-1])
+    assert ours[:, 1] == pytest.approx(theirs, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["folds", "few records"])
+def test_effects_that_rise_and_fall_are_seen_with_many_records(kind):
+    """Folded ranks of estimated columns, where the records of a class outweigh the noise."""
+    rng = np.random.default_rng(0)
+    n = 12_000 if kind == "folds" else 1500
+    X = rng.normal(size=(n, 4))
+    y = (np.abs(X[:, 0]) > 0.7).astype(int)
+    clf = PATEClassifier(classes=[0, 1], epsilon=1.0, method="sums", random_state=0).fit(X, y)
+    names = clf.table_.encoder.get_feature_names_out().tolist()
+    assert ("0_folded" in names) == (kind == "folds")
+    assert (clf.score(X, y) > 0.9) == (kind == "folds")
 
 
 @pytest.mark.parametrize("seed", range(2))

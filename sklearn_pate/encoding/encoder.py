@@ -38,6 +38,9 @@ _CLIPPED = 0.005
 #: A text has its own category if at least this fraction of the public rows have it.
 _MIN_FREQUENCY = 0.005
 
+#: Smallest number of edges of a declared column that can have a column of its folded rank.
+_MIN_FOLDED = 5
+
 #: Public numbers are clipped to this size, so that the sums of their squares are finite.
 _LARGEST = 1e75
 
@@ -168,6 +171,9 @@ class RowEncoder(TransformerMixin, BaseEstimator):
            [1., 0., 0., 0.]])
     """
 
+    #: Positions of folded numbers without `extra_columns`, set by `of_columns`.
+    _folds: list[int] = []
+
     def __init__(self, extra_columns: bool = False) -> None:
         self.extra_columns = extra_columns
 
@@ -212,8 +218,16 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         return self
 
     @classmethod
-    def of_columns(cls, columns: Columns) -> Self:
-        """Return the encoder of declared columns; no rows are read."""
+    def of_columns(cls, columns: Columns, *, folds: bool = False) -> Self:
+        """Return the encoder of declared columns; no rows are read.
+
+        Parameters
+        ----------
+        columns : Columns
+            Declared columns.
+        folds : bool, default=False
+            Whether numbers with several edges also have a column of their folded rank.
+        """
         encoder = cls()
         encoder._is_flat = True
         pairs = list(enumerate(columns.columns))
@@ -222,6 +236,9 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             for k, column in pairs
             if isinstance(column, NumberColumn)
         }
+        if folds:
+            numbers = encoder._numbers.items()
+            encoder._folds = [k for k, number in numbers if len(number.edges) >= _MIN_FOLDED]
         declared = {k: column for k, column in pairs if isinstance(column, CategoryColumn)}
         encoder._categories = {
             k: CategoryEncoding(list(column.categories("missing")), column.bins)
@@ -282,12 +299,12 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             )
         numbers = {k: _floats(columns[k]) for k in self._numbers}
         pairs = [(self._numbers[k], values) for k, values in numbers.items()]
-        ranks = [encoding.ranks(values) for encoding, values in pairs]
-        blocks = [*ranks]
+        ranks = {k: self._numbers[k].ranks(values) for k, values in numbers.items()}
+        blocks = list(ranks.values())
+        for k in self._folded:
+            folded = 2 * np.abs(ranks[k]) - 1
+            blocks.append(np.where(np.isnan(numbers[k]), 0.0, folded))
         if self.extra_columns:
-            missing = [np.isnan(values) for values in numbers.values()]
-            folded = (2 * np.abs(rank) - 1 for rank in ranks)
-            blocks += [np.where(gap, 0.0, rank) for gap, rank in zip(missing, folded, strict=True)]
             blocks += [encoding.plain(values) for encoding, values in pairs]
         blocks += [np.isnan(values).astype(float) for e, values in pairs if e.has_gaps]
         for k, encoding in self._categories.items():
@@ -309,12 +326,18 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             by "_" and a category.
         """
         check_is_fitted(self, "_numbers")
-        kinds = ["rank", *(["folded", "plain"] if self.extra_columns else [])]
-        names = [f"{self._names[k]}_{kind}" for kind in kinds for k in self._numbers]
+        names = [f"{self._names[k]}_rank" for k in self._numbers]
+        names += [f"{self._names[k]}_folded" for k in self._folded]
+        names += [f"{self._names[k]}_plain" for k in self._numbers if self.extra_columns]
         names += [f"{self._names[k]}_missing" for k, e in self._numbers.items() if e.has_gaps]
         for k, encoding in self._categories.items():
             names += [f"{self._names[k]}_{label}" for label in encoding.labels]
         return np.array(names, dtype=object)
+
+    @property
+    def _folded(self) -> list[int]:
+        """Positions of the numbers that have a column of their folded rank."""
+        return list(self._numbers) if self.extra_columns else self._folds
 
     @property
     def n_numbers(self) -> int:
@@ -342,7 +365,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         DataFrame or ndarray with n_rows rows
         """
         columns = self._declared.columns
-        values, n_read = {}, len(self._numbers)
+        values, n_read = {}, len(self._numbers) + len(self._folded)
         for place, k in enumerate(self._numbers):
             values[k] = columns[k].decoded(encoded[:, place])
         for k, encoding in self._numbers.items():
@@ -398,9 +421,11 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         )
         order = np.argsort([place for places in places_of.values() for place in places])
         outputs = [_zero_for_missing()]
-        if self.extra_columns:
+        if self._folded:
+            places = [numbers.index(k) for k in self._folded]
             fold = [FunctionTransformer(np.abs), calling("__mul__", 2), calling("__sub__", 1)]
-            outputs.append(make_pipeline(*fold, _zero_for_missing()))
+            folded = [] if len(places) == len(numbers) else [calling("take", places, 1)]
+            outputs.append(make_pipeline(*folded, *fold, _zero_for_missing()))
         steps = self._floats_by_hand(numbers), ranks, calling("take", order, 1)
         return make_pipeline(*steps, make_union(*outputs))
 

@@ -1,11 +1,13 @@
 """Estimation of the schema of undeclared columns from noisy counts.
 
 `counts` is the private part: the counts of two steps, the contribution of one record, the noise and
-the cost. `estimates` is the public part: it uses only noisy counts. `targets` releases the classes
-of a fit, or the bounds of its numbers, if they are not declared, and the shares of the classes.
+the cost. `estimates` is the public part: it uses only noisy counts. `scales` is a smaller
+release for few records with declared bounds. `targets` releases the classes of a fit, or the bounds
+of its numbers, if they are not declared, and the shares of the classes.
 """
 
 from .counts import SchemaRelease
+from .scales import ScaleRelease
 from .targets import (
     ClassRelease,
     FoundTarget,
@@ -19,6 +21,7 @@ __all__ = [
     "ClassRelease",
     "FoundTarget",
     "RangeRelease",
+    "ScaleRelease",
     "SchemaRelease",
     "SeveralReleases",
     "ShareRelease",

@@ -47,7 +47,12 @@ from ..class_sums.statistic import (
 from ..encoding.bins import encoder_of_bins
 from ..encoding.columns import Columns, checked_table, columns_of, kind_of_values
 from ..encoding.encoder import RowEncoder
-from ..encoding.fitted_steps import affine_by_hand, proba_by_softmax, scaler_by_hand
+from ..encoding.fitted_steps import (
+    affine_by_hand,
+    proba_by_softmax,
+    scaler_by_hand,
+    sharpened_by_hand,
+)
 from ..encoding.schema import (
     column_within,
     declared_columns,
@@ -58,16 +63,22 @@ from ..encoding.schema import (
 from ..exceptions import TeacherError
 from ..forecasts import noise_exceeds
 from ..neighbors.counting import count_votes, numbered
-from ..neighbors.smoothing import MIN_PROBA, floored
+from ..neighbors.smoothing import MIN_PROBA, floored, sharpened
 from ..rdp import DEFAULT_ORDERS, Cost, Event, ProvedEvent, gdp_mu
 from ..rdp.discrete import GRID
 from ..readouts import ReleasedProba, of_targets
 from ..releases.base import BaseRelease
-from ..rules import default_rows_fraction, default_schema_fraction, estimates_within_bounds
+from ..rules import (
+    default_rows_fraction,
+    default_scale_fraction,
+    default_schema_fraction,
+    estimates_scale,
+    estimates_within_bounds,
+)
 from ..runtime.blocks import Block
 from ..runtime.isolation import attempt, suppress_output
 from ..runtime.workers import WorkerDeathError
-from ..schema_release import SchemaRelease
+from ..schema_release import ScaleRelease, SchemaRelease
 from ..schema_release.counts import TICKS, schema_contribution, schema_cost
 from ..schema_release.estimates import estimated, kinds_of
 
@@ -411,6 +422,12 @@ class ColumnSynthesizer(Synthesizer):
     _places: tuple[int, ...] = ()
     _within: dict[tuple[int, ...], tuple[float, float]] = {}
 
+    #: Bounds of the columns whose common scale is estimated instead, by their position.
+    _scaled: dict[int, tuple[float, float]] = {}
+
+    #: Number of private records, set by `planned_for`; None if it is private.
+    _n_records: int | None = None
+
     #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
 
@@ -498,9 +515,12 @@ class ColumnSynthesizer(Synthesizer):
         fraction = default_rows_fraction() if fraction is None else float(fraction)
         mu = gdp_mu(fraction * (1.0 if epsilon is None else epsilon), delta)
         planned = copy(self)
+        planned._n_records = n_records
         planned._within = self.chosen_within(n_records=n_records, mu=mu)
         if not planned._estimated:
-            return self
+            planned._scaled = planned._chosen_scaled(n_records, mu)
+            planned.schema_fraction = default_scale_fraction()
+            return planned if planned._scaled else self
         planned.schema_fraction = default_schema_fraction(
             n_records=n_records, n_columns=len(planned._estimated), mu=mu
         )
@@ -548,6 +568,12 @@ class ColumnSynthesizer(Synthesizer):
         is_worth_it = estimates_within_bounds(n_columns=n_others + len(chosen), **sizes)
         return chosen if is_worth_it else {}
 
+    def _chosen_scaled(self, n_records: int | None, mu: float) -> dict[int, tuple[float, float]]:
+        """Return the columns with plain bounds whose common scale is estimated."""
+        if self._declared is None or not estimates_scale(n_records=n_records, mu=mu):
+            return {}
+        return plain_bounds(self._declared)
+
     @property
     def n_columns(self) -> int:
         """Number of columns."""
@@ -556,8 +582,10 @@ class ColumnSynthesizer(Synthesizer):
     @property
     def undeclared(self) -> list[Any]:
         """Names of all columns, positions of undeclared ones, and bounds with estimated edges."""
-        if not self._estimated:
+        if not self._n_schema_steps:
             return [[], []]
+        if self._scaled:
+            return [list(columns_of(self._form)), list(self._scaled.items())]
         return [list(columns_of(self._form)), list(self._places), list(self._within.items())]
 
     @property
@@ -591,9 +619,14 @@ class ColumnSynthesizer(Synthesizer):
         return [*self._places, *self._within]
 
     @property
+    def _n_schema_steps(self) -> int:
+        """Number of steps before those of the statistics."""
+        return 2 if self._estimated else 1 if self._scaled else 0
+
+    @property
     def schema_source(self) -> str:
         """Whether the schema is declared or estimated, as in `accounting.PrivacySpent`."""
-        if not self._estimated:
+        if not self._n_schema_steps:
             return "declared"
         return "estimated" if self._declared is None else "partly estimated"
 
@@ -601,12 +634,12 @@ class ColumnSynthesizer(Synthesizer):
     def released_as(self) -> str:  # type: ignore[override]
         """Name of the released statistics, for statements."""
         counts = "noisy counts of the columns, which the schema is estimated from, and "
-        return f"{counts}{self._statistics}" if self._estimated else self._statistics
+        return f"{counts}{self._statistics}" if self._n_schema_steps else self._statistics
 
     @property
     def n_steps(self) -> int:  # type: ignore[override]
-        """Number of steps: two for an estimated schema, and those of the statistics."""
-        return (2 if self._estimated else 0) + self._n_own_steps
+        """Number of steps: two for an estimated schema, one for a scale, and the statistics'."""
+        return self._n_schema_steps + self._n_own_steps
 
     @property
     def _schema_mu(self) -> float:
@@ -619,21 +652,35 @@ class ColumnSynthesizer(Synthesizer):
         delta = self.schema_delta if self._places else 0.0  # no text is counted within bounds
         return SchemaRelease(len(self._estimated), self._schema_mu, delta, limits)
 
+    def _scale_release(self) -> ScaleRelease:
+        """Return the `ScaleRelease` of the columns whose common scale is estimated."""
+        return ScaleRelease(tuple(self._scaled.values()), self._schema_mu)
+
     def _with_schema(
         self, own: Event | ProvedEvent, neighbors: Neighbors, n_steps: int | None
     ) -> Event | ProvedEvent:
         """Return the event of the first steps, whose own statistics have the event `own`."""
-        if not self._estimated:
+        if not self._n_schema_steps:
             return own
-        of_schema = partial(
-            schema_cost, self._schema_release(), schema_contribution(neighbors), n_steps
-        )
-        if n_steps in (1, 2):
+        contribution = schema_contribution(neighbors)
+        if self._scaled:
+            of_schema = partial(self._scale_release().cost, contribution)
+        else:
+            of_schema = partial(schema_cost, self._schema_release(), contribution, n_steps)
+        if n_steps is not None and n_steps <= self._n_schema_steps:
             return ProvedEvent(of_schema, is_exact=True)
         return ProvedEvent(partial(_sum_of_costs, of_schema, own.cost), is_exact=own.is_exact)
 
     def describe_schema(self) -> str | None:
         """Describe the schema release; see `Synthesizer.describe_schema`."""
+        if self._scaled:
+            names = list(columns_of(self._form))
+            within = first_names([names[k] for k in self._scaled])
+            return (
+                f"a common scale of columns {within}, estimated first, by which bounds that are "
+                f"far too wide are narrowed, with noise of standard deviation "
+                f"{self._scale_release().sd:.3g} on each count"
+            )
         if not self._estimated:
             return None
         found = []
@@ -659,10 +706,12 @@ class ColumnSynthesizer(Synthesizer):
         units = numbered(groups, len(X))
         amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
         amount = amount * (TICKS // whole)
-        release = self._schema_release()
-        settings = {"places": self._estimated, "memory": self.memory}
+        settings = {"places": self._estimated or [*self._scaled], "memory": self.memory}
 
         def counted() -> Any:
+            if self._scaled:
+                return self._scale_release().gather(X, amount, self.n_jobs, **settings)
+            release = self._schema_release()
             if not published:
                 return release.gather_ranges(X, amount, self.n_jobs, **settings)
             kinds = kinds_of(published[0], release.sd_ranges, release.limits)
@@ -685,6 +734,8 @@ class ColumnSynthesizer(Synthesizer):
         self, gathered: Any, rng: np.random.Generator, published: Sequence[Any]
     ) -> Any:
         """Return the noisy counts of a step of the schema release."""
+        if self._scaled:
+            return self._scale_release().publish(gathered, rng)
         release = self._schema_release()
         return (release.publish_values if published else release.publish_ranges)(gathered, rng)
 
@@ -722,6 +773,17 @@ class ColumnSynthesizer(Synthesizer):
         if self._estimated:
             columns, self.not_found_ = self._estimates(published)
             self._set_columns(columns)
+        elif self._scaled:
+            self._set_columns(self._narrowed(published[0]))
+
+    def _narrowed(self, noisy: np.ndarray) -> Columns:
+        """Return the declared columns, with bounds that are narrowed by the published scale."""
+        columns, names = list(self._declared.columns), list(columns_of(self._form))  # type: ignore[union-attr]
+        found = self._scale_release().narrowed(noisy)
+        for (k, bounds), narrow in zip(self._scaled.items(), found, strict=True):
+            if narrow != bounds:
+                columns[k] = column_within(columns[k], names[k], narrow, n_bins=int(self.n_bins))
+        return self._declared._replace(columns=columns)  # type: ignore[union-attr]
 
     # --- statistics -------------------------------------------------------------------------------
 
@@ -1228,6 +1290,12 @@ def bin_shares_of(counts: np.ndarray, total: float, noise_std: float) -> np.ndar
 LEAST_SIGNAL = 4
 HOPELESS_SIGNAL = 1
 
+#: Minimal signal for folded ranks of columns with estimated edges: records of a class, divided by
+#: the noise on all of its sums together. On twelve textbook and made-up tables of two classes, AUC
+#: rose by up to 0.12 above it if effects are not monotonic, and fell by at most 0.005; below it, it
+#: fell by up to 0.09.
+_MIN_SIGNAL_OF_FOLDED = 40
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedSums(ReleasedProba):
@@ -1282,7 +1350,10 @@ class ReleasedSums(ReleasedProba):
     def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of rows; see `ReleasedHistograms.class_proba`."""
         psi = self.centre.apply(_on_sphere(self.encoder, self.schema.like(X)))
-        return floored(softmax(self.discriminants.logits(psi), axis=1))
+        linear = self.discriminants.linear(psi)
+        if self.discriminants.proba_is_linear:
+            return sharpened(linear, 1.0)
+        return floored(softmax(linear, axis=1))
 
     def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows.
@@ -1293,6 +1364,9 @@ class ReleasedSums(ReleasedProba):
         width = len(self.centre.mean)
         order = np.array([width - 1, *range(width - 1)])
         slopes = self.discriminants.slopes[:, [width, *order]]
+        class_proba = proba_by_softmax(MIN_PROBA)
+        if self.discriminants.proba_is_linear:
+            class_proba = sharpened_by_hand(1.0, MIN_PROBA)
         return [
             self.encoder.to_sklearn(),
             PolynomialFeatures(1).fit(np.zeros((1, width - 1))),
@@ -1301,7 +1375,7 @@ class ReleasedSums(ReleasedProba):
             PolynomialFeatures(1).fit(np.zeros((1, width))),
             Normalizer(),
             *affine_by_hand(slopes.T, self.discriminants.constants),
-            *proba_by_softmax(MIN_PROBA),
+            *class_proba,
         ]
 
 
@@ -1317,7 +1391,9 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     discriminants. Otherwise, records or teachers vote on the synthetic rows.
 
     It suits many columns with small effects. Sums do not capture interactions of columns, such as
-    their product.
+    their product. If there are many records compared with the noise, numbers with estimated edges
+    also have a column of their folded rank, ``2 * abs(rank) - 1``, which captures effects that rise
+    and then fall.
 
     Parameters
     ----------
@@ -1325,8 +1401,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         As in `MarginalSynthesizer`, for the columns that are declared. The edges of bins are
         encoded as evenly spaced numbers from -1 to 1. If there are enough records, edges are also
         estimated within plain bounds, ``(low, high)``, and used if the bounds do not suit the
-        column; see `rules.estimates_within_bounds`. Declared edges and categories are used as they
-        are.
+        column; see `rules.estimates_within_bounds`. With fewer records, one common scale of these
+        columns is estimated, and the bounds are narrowed if it shows that all of them are at least
+        8 times too wide; see `rules.estimates_scale`. Declared edges and categories are used as
+        they are.
     n_rows : int, default=5000
         Number of rows to draw.
     epsilon_fraction : float or None, default=None
@@ -1379,6 +1457,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     _statistics = "noisy sums of the columns, by class"
     _n_own_steps = 2  # the mean, and the sums
+    _n_classes = 2
     _estimates_within_bounds = True
 
     _parameter_constraints = {
@@ -1404,9 +1483,25 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         self.epsilon_fraction = epsilon_fraction
         self.noise_multiplier = noise_multiplier
 
+    def declare(self, X: Rows, target: Target | None) -> Self:
+        """Set the schema of the declared columns; see `Synthesizer.declare`."""
+        if target is not None:
+            self._n_classes = target.n_values
+        return super().declare(X, target)
+
     def _set_columns(self, columns: Columns) -> None:
+        """Set the schema and the encoder of all columns.
+
+        Folded ranks depend on published columns and on public numbers only.
+        """
         super()._set_columns(columns)
         self._encoder = RowEncoder.of_columns(columns)
+        if self._estimated and self._n_records is not None:
+            folding = RowEncoder.of_columns(columns, folds=True)
+            width = len(folding.get_feature_names_out()) + 1
+            noise = self._noise_sizes(self._n_classes)[1] * math.sqrt(width)
+            if self._n_records / self._n_classes >= _MIN_SIGNAL_OF_FOLDED * noise:
+                self._encoder = folding
 
     @property
     def n_encoded(self) -> int:
@@ -1438,7 +1533,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     def _multiplier_of_sums(self) -> float:
         """Return the noise multiplier of the mean and the sums, without the schema."""
-        rest = 1 - self.schema_fraction if self._estimated else 1.0
+        rest = 1 - self.schema_fraction if self._n_schema_steps else 1.0
         return checked_scale(self, "noise_multiplier") / math.sqrt(rest)
 
     def forecast(self, *, n_records: int | None, n_classes: NClasses) -> str | None:
