@@ -675,9 +675,9 @@ class ColumnSynthesizer(Synthesizer):
         """Describe the schema release; see `Synthesizer.describe_schema`."""
         if self._scaled:
             names = list(columns_of(self._form))
-            within = first_names([names[k] for k in self._scaled])
+            scaled = first_names([names[k] for k in self._scaled])
             return (
-                f"a common scale of columns {within}, estimated first, by which bounds that are "
+                f"a common scale of columns {scaled}, estimated first, by which bounds that are "
                 f"far too wide are narrowed, with noise of standard deviation "
                 f"{self._scale_release().sd:.3g} on each count"
             )
@@ -1561,7 +1561,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         number = "numbers" if self._places else f"{self.n_encoded} numbers"
         numbers = as_numbers(n_classes)
         several = f" of {len(numbers)} targets" if len(numbers) > 1 else ""
-        sums = f"{number} for each of {sum(numbers)} classes{several}, of {_columns(self.n_columns)}"
+        columns = _columns(self.n_columns)
+        sums = f"{number} for each of {sum(numbers)} classes{several}, of {columns}"
         return f"{sums}, with {noise}{records}"
 
     def _noise_sizes(self, n_classes: NClasses) -> tuple[float, float, float]:
