@@ -238,8 +238,8 @@ TRUSTED = {"operator.methodcaller", "numpy.dtype", "numpy.asarray", "numpy.inter
 TRUSTED |= {"numpy.clip", "numpy.nan_to_num"}
 
 
-def test_privacy_page_lists_the_types_of_skops():
-    page = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text()
+def test_page_on_handing_over_lists_the_types_of_skops():
+    page = (Path(__file__).parents[1] / "docs" / "handing_over.md").read_text()
     assert all(f"`{name}`" in page for name in TRUSTED)
 
 

@@ -190,8 +190,8 @@ class ClassRelease(TargetRelease):
 
     Notes
     -----
-    *Contribution.* Each unit has one label: a group has its most frequent one, or the first in
-    order. So two counts differ by at most 1, or one count if a unit is added or removed.
+    *Contribution.* Each unit has one label: a group has that of its middle record, in the order
+    of the table. So two counts differ by at most 1, or one count if a unit is added or removed.
 
     *Cost.* Labels of no unit have no count. The whole numbers of `FIXED_LABELS` are counted whether
     or not they occur, so the published counts of these labels are the Laplace mechanism. Two
@@ -272,7 +272,7 @@ class ClassRelease(TargetRelease):
         """Return the number of units with each label."""
         labels, codes = np.unique(y, return_inverse=True)
         if units is not None:
-            codes = _most_frequent(codes, units)
+            codes = _of_middle_record(codes, units)
         counts = np.bincount(codes, minlength=len(labels))
         # A label of no unit has no count: its noise could make it known. The labels of one array
         # have one type: whole numbers, truth values or text
@@ -391,7 +391,7 @@ class ShareRelease(TargetRelease):
 
     def gather(self, y: np.ndarray, units: np.ndarray | None) -> np.ndarray:
         """Return the number of units of each class, (n_classes,), from codes of the classes."""
-        codes = y if units is None else _most_frequent(y, units)
+        codes = y if units is None else _of_middle_record(y, units)
         return np.bincount(codes, minlength=self.target.n_values)
 
     def publish(self, gathered: np.ndarray, rng: np.random.Generator) -> FoundTarget:
@@ -650,12 +650,15 @@ def _least_count(gamma: float, probability: float) -> int:
     return max(1, math.ceil(t * (1 + 1e-12) + 1e-9))
 
 
-def _most_frequent(codes: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Return the most frequent code of each unit, the lowest one of several."""
-    pairs, sizes = np.unique(np.column_stack([units, codes]), axis=0, return_counts=True)
-    order = np.lexsort((pairs[:, 1], -sizes, pairs[:, 0]))
-    first = np.unique(pairs[order, 0], return_index=True)[1]
-    return pairs[order[first], 1]
+def _of_middle_record(codes: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Return the code of the middle record of each unit, which depends on no other unit.
+
+    Its classes have about the shares that they have among the records. The most frequent code of
+    each unit would hide a rare class.
+    """
+    order = np.argsort(units, kind="stable")
+    _, first, sizes = np.unique(units[order], return_index=True, return_counts=True)
+    return codes[order[first + sizes // 2]]
 
 
 def _scale(noise: LaplaceMechanism) -> float:
