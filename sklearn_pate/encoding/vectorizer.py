@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -26,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..runtime.isolation import PublicError
 from .dtypes import as_float
 from .fitted_steps import calling
+from .texts import MIN_FREQUENCY, CodesOfTexts, codes_of_one_hot, fit_one_hot, strict_texts
 
 if TYPE_CHECKING:
     from .._typing import Estimator, RandomState, Rows
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 
 #: Units differ if the largest standard deviation of a column exceeds this multiple of the median.
 _OTHER_UNITS = 10
+
+#: Text of missing values in columns that are not numeric.
+_MISSING = "missing"
 
 #: Numbers are clipped to this size, so that sums of their fourth powers are finite.
 _LARGEST = 1e75
@@ -92,7 +97,12 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         X = self._as_read(X)
         self._check_array(X)
         X = with_floats(X)
-        self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
+        self._frame: _FrameEncoding | None = None
+        if _has_distinct_names(X):
+            self._frame = _FrameEncoding(X)
+            self.transformer_ = self._frame.transformer
+        else:
+            self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
         return self
 
     def _as_read(self, X: Rows) -> Rows:
@@ -103,7 +113,11 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Rows) -> np.ndarray:
         """Encode rows as an array of numbers, (n_rows, n_columns)."""
-        return self.transformer_.transform(with_floats(self._as_read(X)))
+        check_is_fitted(self)
+        X = with_floats(self._as_read(X))
+        if self._frame is not None and self._frame.encodes(X):
+            return self._frame.transform(X)
+        return self.transformer_.transform(X)
 
     def to_sklearn(self) -> Estimator:
         """Return the fitted transformer, which consists of scikit-learn's transformers."""
@@ -316,6 +330,86 @@ def _ranks(n_public: int) -> Pipeline:
     )
 
 
+class _FrameEncoding:
+    """Encoding of the columns of a DataFrame, and its scikit-learn transformer.
+
+    Numbers and durations are encoded by the steps of the transformer. Other columns have the same
+    encoding as from the transformer, but each distinct value is read once.
+
+    Parameters
+    ----------
+    X_public : DataFrame
+        Public rows; the names of the columns are distinct texts.
+    """
+
+    def __init__(self, X_public: pd.DataFrame) -> None:
+        kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
+        n_public = len(X_public)
+        floats = calling("to_numpy", "float64", True, np.nan)
+        in_seconds = calling("__truediv__", np.timedelta64(1, "s"))
+        numbers = [name for name, kind in kinds.items() if kind in "iuf"]
+        times = [name for name, kind in kinds.items() if kind == "m"]  # durations
+        self.others = [name for name, kind in kinds.items() if kind not in "iufm"]
+        self.ranks = [
+            (make_pipeline(*steps, *_finite(), _ranks(n_public)), names)
+            for steps, names in (((floats,), numbers), ((in_seconds, floats), times))
+            if names
+        ]
+        for ranks, names in self.ranks:
+            ranks.set_output(transform="default").fit(X_public[names])
+        steps = [(FrozenEstimator(ranks), names) for ranks, names in self.ranks]
+        self.codes: list[CodesOfTexts] = []
+        self.ends = np.zeros(1, dtype=int)
+        if self.others:
+            columns = [X_public[name] for name in self.others]
+            one_hot = fit_one_hot(columns, strict_texts, missing=_MISSING)
+            found = [codes_of_one_hot(one_hot, k) for k in range(len(columns))]
+            self.ends = np.cumsum([0, *(len(labels) for _, labels in found)])
+            for codes, _ in found:
+                missing = codes.code_by_text.get(_MISSING, codes.other)
+                self.codes.append(
+                    CodesOfTexts(codes.code_by_text, missing, codes.other, strict_texts)
+                )
+            texts = np.empty((1, len(columns)), dtype=object)
+            texts[:] = _MISSING
+            as_texts = make_pipeline(
+                calling("astype", "object"),
+                calling("astype", "string[python]"),
+                calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
+                FrozenEstimator(_imputer("constant", fill_value=_MISSING).fit(texts)),
+                FrozenEstimator(one_hot),
+            )
+            steps.append((as_texts, self.others))
+        self.transformer = make_column_transformer(*steps).set_output(transform="default")
+        self.transformer.fit(X_public.iloc[:2])
+
+    def encodes(self, X: Rows) -> bool:
+        """Return whether rows are a DataFrame with the columns of the public rows."""
+        return (
+            isinstance(X, pd.DataFrame)
+            and X.columns.is_unique
+            and X.columns.isin(self.transformer.feature_names_in_).sum()
+            == len(self.transformer.feature_names_in_)
+        )
+
+    def transform(self, X: pd.DataFrame) -> np.ndarray:
+        """Encode rows as an array of numbers, (n_rows, n_columns)."""
+        ranks = [step.transform(X[names]) for step, names in self.ranks]
+        one_hot = np.zeros((len(X), self.ends[-1]))
+        for start, name, codes in zip(self.ends, self.others, self.codes, strict=False):
+            places = codes(X[name])
+            rows = np.flatnonzero(places >= 0)
+            one_hot[rows, start + places[rows]] = 1.0
+        return np.hstack([*ranks, one_hot])
+
+
+def _has_distinct_names(X: Rows) -> bool:
+    """Return whether rows are a DataFrame with columns whose names are distinct texts."""
+    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique or not X.shape[1]:
+        return False
+    return all(isinstance(name, str) for name in X.columns)
+
+
 def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
     kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
     numbers = [name for name, kind in kinds.items() if kind in "iuf"]
@@ -327,9 +421,9 @@ def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
         # and raise an error for some combinations
         calling("astype", "string[python]"),
         calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
-        _imputer("constant", fill_value="missing"),
+        _imputer("constant", fill_value=_MISSING),
         OneHotEncoder(
-            min_frequency=0.005, handle_unknown="infrequent_if_exist", sparse_output=False
+            min_frequency=MIN_FREQUENCY, handle_unknown="infrequent_if_exist", sparse_output=False
         ),
     )
     n_public = len(X_public)
