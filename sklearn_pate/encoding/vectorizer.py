@@ -119,6 +119,18 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
             return self._frame.transform(X)
         return self.transformer_.transform(X)
 
+    @property
+    def rounds_alone(self) -> bool:
+        """Whether the numbers of a row are the same to the last bit in any batch of rows.
+
+        It is False for principal components and singular vectors, which are matrix products.
+        """
+        check_is_fitted(self)
+        if self._frame is not None:
+            return True
+        steps = getattr(self.transformer_, "named_steps", {})
+        return not any(isinstance(step, PCA | TruncatedSVD) for step in steps.values())
+
     def to_sklearn(self) -> Estimator:
         """Return the fitted transformer, which consists of scikit-learn's transformers."""
         check_is_fitted(self)

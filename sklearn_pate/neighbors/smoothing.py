@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 #: Number of kernel values computed at a time, few enough for the caches of a processor.
 _PAIRS_AT_A_TIME = 250_000
 
+#: Number of entries of the splits of a table that are solved for together.
+_NUMBERS_AT_A_TIME = 1_000_000
+
 #: Maximal number of cells from which the parameters of the process are estimated.
 _MOST_COMPARED = 300
 
@@ -206,12 +209,13 @@ class ReleasedTable:
             Class codes. Their frequencies among the rows of a cell are about the mean class
             probabilities of these rows.
         """
-        return self.read_numbers(numbers_of_public(self.transformer, X))
+        numbers = numbers_of_public(self.transformer, X)
+        return self.read_numbers(numbers, nearest_cells(numbers, self.centers)[:, 0])
 
-    def read_numbers(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same as `read`, for transformed rows, (n_public, n_columns)."""
+    def read_numbers(self, numbers: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same as `read`, for transformed rows and the nearest cell of each row."""
         class_proba = self.probability_field.class_proba(numbers)
-        return class_proba, assign_labels(class_proba, nearest_cells(numbers, self.centers)[:, 0])
+        return class_proba, assign_labels(class_proba, cells)
 
 
 def numbers_of_public(transformer: Estimator, X_public: Rows, name: str = "X_public") -> np.ndarray:
@@ -297,11 +301,17 @@ class ProbabilityField(NamedTuple):
         deviation = (np.sqrt(self.variance) * self.total)[:, None]
         covariance = between + np.diag(self.variance * (1 + _ADDED_NOISE**2))
         factor = cho_factor(covariance, lower=True)
-        for _ in range(_N_SPLITS):
-            noise = deviation * rng.standard_normal(noisy.shape)
-            seen = _differences(noisy + _ADDED_NOISE * noise, self.total, self.overall)
-            means = self.overall + between @ cho_solve(factor, seen)
-            yield means, noisy - noise / _ADDED_NOISE
+        n_together = max(1, _NUMBERS_AT_A_TIME // noisy.size)
+        for first in range(0, _N_SPLITS, n_together):
+            n_splits = min(n_together, _N_SPLITS - first)
+            noises = deviation * rng.standard_normal((n_splits, *noisy.shape))
+            seen = [
+                _differences(noisy + _ADDED_NOISE * noise, self.total, self.overall)
+                for noise in noises
+            ]
+            solved = between @ cho_solve(factor, np.hstack(seen), overwrite_b=True)
+            for noise, means in zip(noises, np.hsplit(solved, n_splits), strict=True):
+                yield self.overall + means, noisy - noise / _ADDED_NOISE
 
     def class_proba(self, numbers: np.ndarray) -> np.ndarray:
         """Return the class probabilities at transformed rows, (n_rows, n_classes)."""
