@@ -33,6 +33,9 @@ _MEDIAN = chi2.median(1)
 #: exceeds the bound in `only_class`.
 _RARELY = 1e-3
 
+#: Number of cells, or up to twice as many, from which the median distance is computed.
+_MOST_COMPARED = 300
+
 #: Smallest tried ratio of the variance of split votes to the variance of whole votes.
 _LEAST_SCATTER = 1e-3
 
@@ -253,7 +256,8 @@ def _kernels(centers: np.ndarray) -> Iterator[np.ndarray]:
     products = away @ away.T
     size = np.diag(products)
     squared = np.maximum(size[:, None] + size - 2 * products, 0)
-    squared /= max(np.median(squared), 1e-300)
+    step = max(1, len(squared) // _MOST_COMPARED)
+    squared /= max(np.median(squared[::step, ::step]), 1e-300)
     yield products / max(size.mean(), 1e-300)
     for steepness in _STEEPNESS:
         yield np.exp(-steepness / 2 * squared)

@@ -85,7 +85,7 @@ def counts_of_texts(
     unique, positions = found
     numbers = np.bincount(positions + 1, minlength=len(unique) + 1)
     occur = np.flatnonzero(numbers[1:])
-    texts = texts_of(pd.Series(unique).astype(object).iloc[occur])
+    texts = _texts([unique[k] for k in occur], texts_of)
     counts: Counter = Counter()
     for text, n in zip([None, *texts], [numbers[0], *numbers[1:][occur]], strict=True):
         if n:
@@ -124,16 +124,21 @@ class CodesOfTexts:
         if found is not None:
             unique, positions = found
             with contextlib.suppress(Exception):  # a value that does not occur may have no text
-                codes = [*self._codes(pd.Series(unique).astype(object)), self.missing]
+                codes = [*self._codes(_texts(unique, self.texts_of)), self.missing]
                 return np.array(codes, dtype=np.int64)[positions]
-        return np.array(self._codes(values.astype(object)), dtype=np.int64)
+        return np.array(self._codes(self.texts_of(values.astype(object))), dtype=np.int64)
 
-    def _codes(self, values: pd.Series) -> list[int]:
+    def _codes(self, texts: list[Any]) -> list[int]:
         known = self.code_by_text
-        return [
-            self.missing if text is None else known.get(text, self.other)
-            for text in self.texts_of(values)
-        ]
+        return [self.missing if text is None else known.get(text, self.other) for text in texts]
+
+
+def _texts(unique: Any, texts_of: Callable[[pd.Series], list[Any]]) -> list[Any]:
+    """Return the texts of distinct values."""
+    unique = list(unique)
+    if all(type(value) is str for value in unique):
+        return unique
+    return texts_of(pd.Series(unique, dtype=object))
 
 
 def fit_one_hot(
