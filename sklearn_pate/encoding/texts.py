@@ -53,10 +53,10 @@ def distinct_values(values: pd.Series) -> tuple[Any, np.ndarray] | None:
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return dtype.categories, values.cat.codes.to_numpy()
-    if isinstance(dtype, pd.StringDtype) or dtype == bool:
+    if isinstance(dtype, pd.StringDtype) or dtype.kind == "b":
         codes, unique = pd.factorize(values)
         return unique, codes
-    if dtype != object or not _COMPARABLE.issuperset(map(type, values)):
+    if dtype.kind != "O" or not _COMPARABLE.issuperset(map(type, values)):
         return None
     codes, unique = pd.factorize(values.to_numpy())
     if any(type(value) is not str for value in unique):  # 0.0 and -0.0 are equal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -98,12 +99,22 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         self._check_array(X)
         X = with_floats(X)
         self._frame: _FrameEncoding | None = None
+        self._transformer: Estimator = None
         if _has_distinct_names(X):
             self._frame = _FrameEncoding(X)
-            self.transformer_ = self._frame.transformer
         else:
-            self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
+            self._transformer = self._chosen(X).set_output(transform="default").fit(X)
         return self
+
+    @property
+    def transformer_(self) -> Estimator:
+        """The fitted transformer, which depends on the type of the rows in `fit`."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("transformer_ exists after fit")
+        return self._transformer if self._frame is None else self._frame.transformer
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_transformer")
 
     def _as_read(self, X: Rows) -> Rows:
         return of_pandas(X)
@@ -356,53 +367,54 @@ class _FrameEncoding:
 
     def __init__(self, X_public: pd.DataFrame) -> None:
         kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
-        n_public = len(X_public)
         floats = calling("to_numpy", "float64", True, np.nan)
         in_seconds = calling("__truediv__", np.timedelta64(1, "s"))
         numbers = [name for name, kind in kinds.items() if kind in "iuf"]
         times = [name for name, kind in kinds.items() if kind == "m"]  # durations
         self.others = [name for name, kind in kinds.items() if kind not in "iufm"]
-        self.ranks = [
-            (make_pipeline(*steps, *_finite(), _ranks(n_public)), names)
-            for steps, names in (((floats,), numbers), ((in_seconds, floats), times))
-            if names
-        ]
-        for ranks, names in self.ranks:
-            ranks.set_output(transform="default").fit(X_public[names])
-        steps = [(FrozenEstimator(ranks), names) for ranks, names in self.ranks]
+        self.ranks = []
+        for names, steps in ((numbers, [floats]), (times, [in_seconds, floats])):
+            if names:
+                ranks = make_pipeline(*steps, *_finite(), _ranks(len(X_public)))
+                ranks.set_output(transform="default").fit(X_public[names])
+                self.ranks.append((ranks, names))
+        self.one_hot: Any = None
         self.codes: list[CodesOfTexts] = []
         self.ends = np.zeros(1, dtype=int)
         if self.others:
             columns = [X_public[name] for name in self.others]
-            one_hot = fit_one_hot(columns, strict_texts, missing=_MISSING)
-            found = [codes_of_one_hot(one_hot, k) for k in range(len(columns))]
+            self.one_hot = fit_one_hot(columns, strict_texts, missing=_MISSING)
+            found = [codes_of_one_hot(self.one_hot, k) for k in range(len(columns))]
             self.ends = np.cumsum([0, *(len(labels) for _, labels in found)])
             for codes, _ in found:
-                missing = codes.code_by_text.get(_MISSING, codes.other)
-                self.codes.append(
-                    CodesOfTexts(codes.code_by_text, missing, codes.other, strict_texts)
-                )
-            texts = np.empty((1, len(columns)), dtype=object)
-            texts[:] = _MISSING
+                known, other = codes.code_by_text, codes.other
+                of_missing = known.get(_MISSING, other)
+                self.codes.append(CodesOfTexts(known, of_missing, other, strict_texts))
+        self._some = X_public.iloc[:2]
+        self._names = X_public.columns
+
+    @cached_property
+    def transformer(self) -> ColumnTransformer:
+        """The scikit-learn transformer, fitted."""
+        steps: list[Any] = [(FrozenEstimator(ranks), names) for ranks, names in self.ranks]
+        if self.others:
+            texts = np.full((1, len(self.others)), _MISSING, dtype=object)
             as_texts = make_pipeline(
                 calling("astype", "object"),
                 calling("astype", "string[python]"),
                 calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
                 FrozenEstimator(_imputer("constant", fill_value=_MISSING).fit(texts)),
-                FrozenEstimator(one_hot),
+                FrozenEstimator(self.one_hot),
             )
             steps.append((as_texts, self.others))
-        self.transformer = make_column_transformer(*steps).set_output(transform="default")
-        self.transformer.fit(X_public.iloc[:2])
+        transformer = make_column_transformer(*steps).set_output(transform="default")
+        return transformer.fit(self._some)
 
     def encodes(self, X: Rows) -> bool:
         """Return whether rows are a DataFrame with the columns of the public rows."""
-        return (
-            isinstance(X, pd.DataFrame)
-            and X.columns.is_unique
-            and X.columns.isin(self.transformer.feature_names_in_).sum()
-            == len(self.transformer.feature_names_in_)
-        )
+        if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
+            return False
+        return X.columns.equals(self._names) or bool(self._names.isin(X.columns).all())
 
     def transform(self, X: pd.DataFrame) -> np.ndarray:
         """Encode rows as an array of numbers, (n_rows, n_columns)."""

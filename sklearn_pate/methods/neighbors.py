@@ -194,7 +194,7 @@ class ReverseNeighbors(BlockMethod):
         return neighbors
 
     def use_prepared(self, earlier: Method) -> None:
-        """Let `prepare` use the encoded public rows of another method; see `Method.use_prepared`."""
+        """Use encoded public rows of another method; see `Method.use_prepared`."""
         if type(earlier) is type(self):
             names = _OF_PUBLIC_ROWS & set(vars(earlier))
             self._earlier = {name: vars(earlier)[name] for name in names}

@@ -35,7 +35,7 @@ _QUICKLY_CLUSTERED = 100_000
 _N_STARTS = 10
 
 #: Number of distances computed at a time, which limits the memory they take.
-_DISTANCES_AT_A_TIME = 250_000
+_DISTANCES_AT_A_TIME = 500_000
 
 #: Maximal number of public rows in `explained_share`: half make cells, the others are held out.
 _MOST_ROWS = 4000
@@ -99,8 +99,8 @@ def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not rows.size:
         return np.unique(rows, axis=0), np.zeros(len(rows), dtype=int)
     rows = np.ascontiguousarray(rows, dtype=float) + 0.0  # 0.0 and -0.0 have other hashes
-    odd = 2 * np.arange(1, rows.shape[1] + 1, dtype=np.uint64) + 1
-    hashes = pd.util.hash_array(rows.ravel()).reshape(rows.shape) @ odd
+    factors = np.random.default_rng(0).integers(2**64, size=rows.shape[1], dtype=np.uint64)
+    hashes = pd.util.hash_array(rows.ravel()).reshape(rows.shape) @ (factors | np.uint64(1))
     _, first, positions = np.unique(hashes, return_index=True, return_inverse=True)
     distinct, positions = rows[first], positions.ravel()
     if not np.array_equal(distinct[positions], rows):  # different rows have the same hash

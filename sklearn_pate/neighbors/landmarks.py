@@ -157,13 +157,15 @@ def _logistic(features: np.ndarray, shares: np.ndarray, labels: np.ndarray) -> l
     weight = shares / shares.sum()
     of_rows, of_second = weight.sum(axis=1), weight[:, 1]
     penalty = 1 / (_C * shares.sum())
+    features = features.astype(np.float32)  # precise enough for `gtol`, in half of the time
 
     def cost(point: np.ndarray) -> tuple[float, np.ndarray]:
         slopes = point[:-1]
-        odds = features @ slopes + point[-1]
+        odds = (features @ slopes.astype(np.float32)).astype(float) + point[-1]
         value = of_rows @ np.logaddexp(0, odds) - of_second @ odds + penalty / 2 * slopes @ slopes
         off = of_rows * expit(odds) - of_second
-        return value, np.append(off @ features + penalty * slopes, off.sum())
+        slope = (off.astype(np.float32) @ features).astype(float) + penalty * slopes
+        return value, np.append(slope, off.sum())
 
     start = np.zeros(features.shape[1] + 1)
     found = minimize(cost, start, jac=True, method="L-BFGS-B", options=_OPTIONS).x
