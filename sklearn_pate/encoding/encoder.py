@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -199,7 +200,9 @@ class RowEncoder(TransformerMixin, BaseEstimator):
                 self._categories[k] = CategoryEncoding(labels, codes)
             self._one_hot = FrozenEstimator(one_hot)
         self._texts_of: Callable[[bool], list[Estimator]] = _as_texts
-        self._note_form(X, X[:2])
+        self._some = X[:2]
+        names = getattr(X, "columns", range(X.shape[1]))
+        self._note_names(names, is_frame=isinstance(X, pd.DataFrame))
         return self
 
     @classmethod
@@ -228,18 +231,23 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             )
         encoder._texts_of = _as_texts if columns.by_value else _as_objects
         encoder._declared = columns
-        rows = columns.any_rows(2, np.random.default_rng(0))
-        encoder._note_form(rows, rows)
+        names = range(columns.n_columns) if columns.names is None else columns.names
+        encoder._note_names(names, is_frame=columns.names is not None)
         return encoder
 
-    def _note_form(self, X: Rows, some: Rows) -> None:
-        """Store the names of the columns, and some rows that are not private."""
-        self._some = some
-        self.n_features_in_ = X.shape[1]
-        self._names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
-        self._is_frame = isinstance(X, pd.DataFrame)
-        if self._is_frame and all(isinstance(name, str) for name in X.columns):
+    def _note_names(self, names: Iterable[Any], *, is_frame: bool) -> None:
+        """Store the names of the columns."""
+        names = list(names)
+        self.n_features_in_ = len(names)
+        self._names = [str(name) for name in names]
+        self._is_frame = is_frame
+        if is_frame and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(self._names, dtype=object)
+
+    @cached_property
+    def _some(self) -> Rows:
+        """Rows of the declared columns, which are not private."""
+        return self._declared.any_rows(2, np.random.default_rng(0))
 
     @staticmethod
     def _read(X: Rows) -> Rows:
