@@ -55,8 +55,11 @@ _PRECISE = 1e-6
 #: Logarithm of a negligible slope.
 _NO_SLOPE = -60.0
 
-#: Number of random splits of a table, and the multiple of noise added to one of its parts.
+#: Number of random splits of a table, and the multiple of noise added to one of its parts. Tables
+#: of many entries need fewer splits, as the mean over entries is less random.
 _N_SPLITS = 20
+_MIN_SPLITS = 2
+_NUMBERS_OF_SPLITS = 4_000_000
 
 _ADDED_NOISE = 0.5
 
@@ -311,9 +314,10 @@ class ProbabilityField(NamedTuple):
         rng = np.random.default_rng(0)  # any seed suffices, and equal tables get equal splits
         deviation = (np.sqrt(self.variance) * self.total)[:, None]
         factor = _factor(between, self.variance * (1 + _ADDED_NOISE**2))
+        n_all = min(max(_NUMBERS_OF_SPLITS // noisy.size, _MIN_SPLITS), _N_SPLITS)
         n_together = max(1, _NUMBERS_AT_A_TIME // noisy.size)
-        for first in range(0, _N_SPLITS, n_together):
-            n_splits = min(n_together, _N_SPLITS - first)
+        for first in range(0, n_all, n_together):
+            n_splits = min(n_together, n_all - first)
             noises = deviation * rng.standard_normal((n_splits, *noisy.shape))
             seen = [
                 _differences(noisy + _ADDED_NOISE * noise, self.total, self.overall)
