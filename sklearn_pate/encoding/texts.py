@@ -170,26 +170,26 @@ def fit_one_hot(
             of_column[missing if text is None else text] += n  # `missing` may occur as a text
         counts.append(of_column)
     few = [_few_rows(of_column) for of_column in counts]
-    if any(rows is None for rows in few):
-        few = [[*of_column.elements()] for of_column in counts]
-    else:
+    if all(few):
         encoder.set_params(min_frequency=2)
-    length = max(len(rows) for rows in few if rows is not None)
+    else:
+        few = [[*of_column.elements()] for of_column in counts]
+    length = max(map(len, few))
     rows = np.empty((length, len(few)), dtype=object)
     for k, column in enumerate(few):
-        rows[:, k] = [*column, *column[-1:] * (length - len(column))]  # type: ignore[misc, index]
+        rows[:, k] = [*column, *column[-1:] * (length - len(column))]
     return encoder.fit(rows).set_params(min_frequency=MIN_FREQUENCY)
 
 
-def _few_rows(counts: Counter) -> list[Any] | None:
-    """Return each rare text once, and each frequent text twice; None if no text is frequent.
+def _few_rows(counts: Counter) -> list[Any]:
+    """Return each rare text once, and each frequent text twice; nothing if no text is frequent.
 
     With more copies of the last, frequent one, the encoder has the same frequent texts.
     """
     least = MIN_FREQUENCY * sum(counts.values())
     frequent = [text for text, n in counts.items() if n >= least]
     rare = [text for text, n in counts.items() if n < least]
-    return [*rare, *frequent, *frequent] if frequent else None
+    return [*rare, *frequent, *frequent] if frequent else []
 
 
 def codes_of_one_hot(encoder: Estimator, k: int) -> tuple[CodesOfTexts, list[Any]]:

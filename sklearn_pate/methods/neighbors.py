@@ -176,7 +176,7 @@ class ReverseNeighbors(BlockMethod):
         neighbors = self._note_public(private, memory)
         earlier = self.__dict__.pop("_earlier", None)
         if earlier is not None:
-            vars(self).update(earlier)
+            self.__dict__.update(earlier)
             return neighbors
         self._seed = self._public_seed(X_public, seed)
         self._transformer = custom.fitted_on_public(self._unfitted(), X_public, self._seed)

@@ -29,8 +29,10 @@ _MORE_ROUNDING = 100
 _MOST_CLUSTERED = 20_000
 
 #: Product of rows and clusters up to which rows are clustered by k-means, several times, and the
-#: best result is kept. Otherwise, cells are made by one step of k-means from random rows.
+#: best result is kept. Otherwise, cells are made by a few steps of k-means from random rows.
 _QUICKLY_CLUSTERED = 100_000
+
+_N_STEPS = 2
 
 _N_STARTS = 10
 
@@ -71,11 +73,18 @@ def make_centers(public: np.ndarray, n_cells: int, random_state: int | None) -> 
         return clusters.fit(public).cluster_centers_
     # More steps, or a start far from each other, take long and do not make better cells
     centers = distinct[rng.choice(len(distinct), n_cells, replace=False)]
-    cells = nearest_cells(public, centers)[:, 0]
-    n_rows = np.bincount(cells, minlength=n_cells)
-    members = sparse.csr_array((np.ones(len(cells)), (cells, np.arange(len(cells)))))
-    members.resize(n_cells, len(cells))
-    means = (members @ public) / np.maximum(n_rows, 1)[:, None]
+    for _ in range(_N_STEPS):
+        centers = _means_of_cells(public, centers)
+    return centers
+
+
+def _means_of_cells(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return the mean of the rows nearest to each center; a center without rows is unchanged."""
+    cells = nearest_cells(rows, centers)[:, 0]
+    n_rows = np.bincount(cells, minlength=len(centers))
+    entries = np.ones(len(cells)), (cells, np.arange(len(cells)))
+    members = sparse.csr_array(entries, shape=(len(centers), len(cells)))
+    means = (members @ rows) / np.maximum(n_rows, 1)[:, None]
     return np.where(n_rows[:, None] > 0, means, centers)
 
 

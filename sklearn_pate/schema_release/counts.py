@@ -324,15 +324,13 @@ class SchemaRelease:
         trees, texts = gathered
         sd_trees, sd_texts = self.sd_values(n_trees=len(trees), n_texts=len(texts))
         on_trees, on_texts = (DiscreteGaussian(sd * TICKS) for sd in (sd_trees, sd_texts))
-        n_nodes = [2**level for level in range(1, N_LEVELS + 1)]
-        ends = np.cumsum(n_nodes)
-        # One call for all trees takes a fraction of the time of a call for each level
-        noise = on_trees.sample(rng, (len(trees), ends[-1]))
         noisy_trees = {}
-        for (k, leaves), of_tree in zip(trees.items(), noise, strict=True):
-            levels = [leaves.reshape(n, -1).sum(axis=1) for n in n_nodes]
-            noisy = plus_noise(np.concatenate(levels), of_tree, 1 / TICKS)
-            noisy_trees[k] = np.split(noisy, ends[:-1])
+        for k, leaves in trees.items():
+            levels = [leaves.reshape(2**level, -1).sum(axis=1) for level in range(1, N_LEVELS + 1)]
+            noisy_trees[k] = [
+                plus_noise(counts, on_trees.sample(rng, counts.shape), 1 / TICKS)
+                for counts in levels
+            ]
         threshold = self.threshold(sd_texts) if texts else 0
         noisy_texts = {}
         for k, counts in texts.items():
