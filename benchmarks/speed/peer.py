@@ -7,6 +7,7 @@ conversion is not counted. Our fits get the DataFrame.
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 
 import numpy as np
@@ -39,6 +40,8 @@ def peer(quick):
     if quick:
         X, y, X_public, n_rounds = X[:3000], y[:3000], X_public[:1000], 1
     X_codes, y_codes = codes["X"][: len(y)], codes["y"][: len(y)]
+
+    warnings.simplefilter("ignore")  # both warn of a seed
 
     def boosted():
         DPExplainableBoostingClassifier(
