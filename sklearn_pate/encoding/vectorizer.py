@@ -390,8 +390,8 @@ class _FrameEncoding:
                 known, other = codes.code_by_text, codes.other
                 of_missing = known.get(_MISSING, other)
                 self.codes.append(CodesOfTexts(known, of_missing, other, strict_texts))
-        self._some = X_public.iloc[:2]
-        self._names = X_public.columns
+        self.names = list(X_public.columns)
+        self.times = times
 
     @cached_property
     def transformer(self) -> ColumnTransformer:
@@ -408,13 +408,17 @@ class _FrameEncoding:
             )
             steps.append((as_texts, self.others))
         transformer = make_column_transformer(*steps).set_output(transform="default")
-        return transformer.fit(self._some)
+        # All steps are fitted, so any two rows will do; skops cannot store a DataFrame
+        rows = {name: pd.Series([0.0, 0.0]) for name in self.names}
+        rows |= {name: pd.to_timedelta(rows[name], "s") for name in self.times}
+        rows |= {name: pd.Series([None, None], dtype=object) for name in self.others}
+        return transformer.fit(pd.DataFrame(rows))
 
     def encodes(self, X: Rows) -> bool:
         """Return whether rows are a DataFrame with the columns of the public rows."""
         if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
             return False
-        return X.columns.equals(self._names) or bool(self._names.isin(X.columns).all())
+        return set(self.names) <= set(X.columns)
 
     def transform(self, X: pd.DataFrame) -> np.ndarray:
         """Encode rows as an array of numbers, (n_rows, n_columns)."""
