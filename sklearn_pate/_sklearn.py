@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -40,11 +41,35 @@ class Interval(_Interval):
         return text.replace("inf", "2**63") if self.type is Integral else text
 
 
+#: Types whose equal values are equally valid.
+_PLAIN = {bool, int, float, str, type(None)}
+
+#: Classes with plain values of all parameters that were found valid, and how many are kept.
+_valid: set[tuple[Any, ...]] = set()
+_MOST_VALID = 1000
+
+#: Names of the parameters of each class.
+_names: WeakKeyDictionary[type, list[str]] = WeakKeyDictionary()
+
+
 class CheckedEstimator(BaseEstimator):
     """Base class of estimators that check their parameters without quoting private values."""
 
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the parameters; scikit-learn inspects `__init__` in each call."""
+        if cls not in _names:
+            _names[cls] = super()._get_param_names()
+        return list(_names[cls])
+
     def _validate_params(self) -> None:
         """Raise an error for invalid parameters; it quotes neither data nor long numbers."""
+        params = self.get_params(deep=False)
+        # A plan tries dozens of noise levels and reads each mechanism several times
+        key = (type(self), *((name, type(value), value) for name, value in params.items()))
+        are_plain = all(type(value) in _PLAIN for value in params.values())
+        if are_plain and key in _valid:
+            return
         refuse_classes(self)
         _refuse_long_numbers(self)
         try:
@@ -52,6 +77,10 @@ class CheckedEstimator(BaseEstimator):
         except InvalidParameterError as error:
             text = str(error)
         else:
+            if are_plain:
+                if len(_valid) >= _MOST_VALID:
+                    _valid.clear()
+                _valid.add(key)
             return
         rule, _, _ = text.partition(" Got ")
         value = getattr(self, rule.split("'")[1], None)

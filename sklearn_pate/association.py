@@ -33,6 +33,9 @@ _MEDIAN = chi2.median(1)
 #: exceeds the bound in `only_class`.
 _RARELY = 1e-3
 
+#: Number of cells, or up to twice as many, from which the median distance is computed.
+_MOST_COMPARED = 300
+
 #: Smallest tried ratio of the variance of split votes to the variance of whole votes.
 _LEAST_SCATTER = 1e-3
 
@@ -252,8 +255,11 @@ def _kernels(centers: np.ndarray) -> Iterator[np.ndarray]:
     away = centers - centers.mean(axis=0)
     products = away @ away.T
     size = np.diag(products)
-    squared = np.maximum(size[:, None] + size - 2 * products, 0)
-    squared /= max(np.median(squared), 1e-300)
+    squared = size[:, None] + size
+    squared -= 2 * products
+    np.maximum(squared, 0, out=squared)
+    step = max(1, len(squared) // _MOST_COMPARED)
+    squared /= max(np.median(squared[::step, ::step]), 1e-300)
     yield products / max(size.mean(), 1e-300)
     for steepness in _STEEPNESS:
         yield np.exp(-steepness / 2 * squared)
@@ -301,14 +307,16 @@ def _p_value(
         if kernel.ndim == 1:
             form = np.diag(kernel / typical**2)
         else:
-            form = kernel / np.outer(typical, typical)
+            form = kernel / typical[:, None]
+            form /= typical
         if weight is not None:
-            form = form - weight @ form
-            form = form - (form @ weight)[:, None]
-        diagonal = np.diag(form)
+            form -= weight @ form
+            form -= (form @ weight)[:, None]
+        diagonal = np.diag(form).copy()
         seen = (away * (form @ away)).sum()
         mean = (diagonal @ variance).sum()
-        spread = 2 * (variance * (form**2 @ variance)).sum() + fourth * (diagonal**2).sum()
+        squares = np.square(form, out=form)
+        spread = 2 * (variance * (squares @ variance)).sum() + fourth * (diagonal**2).sum()
         if mean > 0:  # the mean is 0 if all places coincide
             p_values.append(chi2.sf(2 * mean / spread * seen, 2 * mean**2 / spread))
     return combined(p_values) if p_values else 1.0

@@ -335,12 +335,15 @@ def _teach(
     if soft_labels is not None and by_weights:
         # Each row has a weight in each class, and every class has some rows
         class_proba = soft_labels[labelled]
-        row, code = np.nonzero(class_proba > np.minimum(_LEAST_RATE, class_proba.max(axis=0) / 2))
-        weight = class_proba[row, code]
+        counts = class_proba > np.minimum(_LEAST_RATE, class_proba.max(axis=0) / 2)
+        weights = np.where(counts, class_proba, 0.0)
         if released.row_weight is not None:
-            weight = weight * released.row_weight[labelled][row]
+            weights *= released.row_weight[labelled][:, None]
             released.row_weight_used = True
-        return _fit_weighted(student, _safe_indexing(rows, row), code, weight)
+        if getattr(last_step(student), "accepts_class_weights", False):
+            return student.fit(rows, weights)
+        row, code = np.nonzero(counts)
+        return _fit_weighted(student, _safe_indexing(rows, row), code, weights[row, code])
     labels = released.labels[labelled]
     weight = None if has_class_proba else released.label_weights(labels)
     return _fit_weighted(student, rows, labels, weight)

@@ -15,13 +15,16 @@ import pytest
 from conftest import collect_votes, note_calls
 from faulty import Marked, RaisesIt
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.aggregators import GNMax
+from sklearn_pate.class_sums.statistic import Centre, gather_sums, gather_total
+from sklearn_pate.encoding import ClassTarget
 from sklearn_pate.exceptions import TeacherError
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.schema_release import SchemaRelease
 from sklearn_pate.schema_release.counts import N_LEAVES, TICKS, Kind
 from sklearn_pate.teachers import Sites
@@ -251,3 +254,108 @@ def test_dask_output_of_teachers_stays_on_the_workers(client, tmp_path, capfd, c
     texts = [said.read_text(), out, err, caplog.text, str(logs)]
     texts.append("".join(traceback.format_exception(caught.value)))
     assert SECRET not in "".join(texts) and released(client)
+
+
+# --- four workers, and one of them killed -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster_of_four(forked_workers):
+    """Return the client of four workers."""
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    import dask
+
+    given = {"n_workers": 4, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    fork = "forkserver" in multiprocessing.get_all_start_methods()
+    method = {"distributed.worker.multiprocessing-method": "forkserver" if fork else "spawn"}
+    with (
+        dask.config.set(method),
+        distributed.LocalCluster(**given) as started,
+        distributed.Client(started) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def client_of_four(cluster_of_four):
+    """Return the client, with all four workers up."""
+    cluster_of_four.wait_for_workers(4, timeout=180)
+    with parallel_config(backend="dask"):
+        yield cluster_of_four
+
+
+class Fatal:
+    """A value whose text kills a worker, once."""
+
+    def __init__(self, flag, home):
+        self.flag, self.home = flag, home
+
+    def __str__(self):
+        if os.getpid() != self.home:
+            die_once(self.flag)
+        return "y"
+
+
+class FatalRows(TransformerMixin, BaseEstimator):
+    """Encodes rows as they are, after it has killed a worker, once."""
+
+    def __init__(self, flag=None, home=None):
+        self.flag, self.home = flag, home
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        if self.flag is not None and os.getpid() != self.home:
+            die_once(self.flag)
+        return X / 10
+
+
+def schema_counts(flag, home):
+    """Return both counts of a schema release; a text of one record may kill a worker."""
+    n = 90_000
+    rng = np.random.default_rng(0)
+    texts = rng.choice(["x", "y"], n).astype(object)
+    texts[50_000] = "y" if flag is None else Fatal(flag, home)
+    columns = pd.DataFrame({"a": rng.normal(size=n), "b": pd.Series(texts, dtype=object)})
+    leaves = np.linspace(-5, 5, N_LEAVES + 1)
+    release, amount = SchemaRelease(2, 1.0, 1e-8), rng.integers(0, TICKS, n)
+    kinds = [Kind(False, leaves), Kind(True)]
+    ranges = release.gather_ranges(columns, amount, 4)
+    trees, texts = release.gather_values(columns, amount, None, kinds, 4)
+    return [*ranges, *trees.values(), np.array(sorted(texts[1].items()), dtype=object)]
+
+
+def class_sums(flag, home):
+    """Return the sums of rows; their encoder may kill a worker."""
+    n = 60_000
+    rows = np.random.default_rng(0).normal(size=(n, 5)) / 10
+    encode = FatalRows(flag, home).transform
+    part, target = (np.ones(n, dtype=np.int64), 1), ClassTarget([0, 1])
+    total = gather_total(rows, part, 4, encode)
+    sums = gather_sums(
+        rows, np.arange(n) % 2, part, Centre(np.zeros(5)), target=target, n_jobs=4, encode=encode
+    )
+    return [total.total, total.n_records, sums.counts, sums.by_class, sums.moment]
+
+
+def votes_in_cells(flag, home):
+    """Return the votes of records in cells; their transformer may kill a worker."""
+    rows = np.random.default_rng(0).normal(size=(90_000, 3))
+    method = ReverseNeighbors(FatalRows(flag, home), n_cells=50, random_state=0)
+    clf = PATEClassifier(method=method, classes=[0, 1], n_jobs=4)
+    return [clf.poll(rows[1000:], np.arange(89_000) % 2, rows[:1000]).counts]
+
+
+@posix
+@pytest.mark.parametrize("statistic", [schema_counts, class_sums, votes_in_cells])
+def test_dask_statistics_survive_a_killed_worker(client_of_four, tmp_path, statistic):
+    flag = tmp_path / "flag"
+    found = statistic(str(flag), os.getpid())
+    assert flag.exists()
+    with parallel_config(backend="sequential"):
+        expected = statistic(None, os.getpid())
+    assert len(found) == len(expected)
+    for values, others in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(values, others)
+    assert released(client_of_four)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from conftest import cases, table, three_classes
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
@@ -23,13 +24,18 @@ from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn_pate import PATEClassifier, PublicData
 from sklearn_pate._sklearn import _safe_indexing
 from sklearn_pate.aggregators import GNMax, LaplaceMechanism, TableMechanism
-from sklearn_pate.encoding import custom
+from sklearn_pate.encoding import RowEncoder, custom
 from sklearn_pate.encoding.custom import are_far, largest_sizes, transformed, treats_rows_alone
 from sklearn_pate.exceptions import BadPlanError
 from sklearn_pate.methods import ReverseNeighbors, Teachers
 from sklearn_pate.model_selection import PrivateGridSearchCV
-from sklearn_pate.neighbors import RowVectorizer
-from sklearn_pate.neighbors.centers import have_distances, make_centers, nearest_cells
+from sklearn_pate.neighbors import LandmarkClassifier, RowVectorizer
+from sklearn_pate.neighbors.centers import (
+    distinct_rows,
+    have_distances,
+    make_centers,
+    nearest_cells,
+)
 from sklearn_pate.neighbors.smoothing import assign_labels
 from sklearn_pate.partition import HashPartition
 from sklearn_pate.plotting import BudgetDisplay, MarginDisplay, PrivacySpentDisplay
@@ -750,3 +756,107 @@ def test_largest_sizes_find_far_rows_of_all_kinds(kind):
     public = kind([[1.0, -5.0], [np.nan, 2.0]])
     given = kind([[1.0, -900.0], [2e6, 0.0], [np.inf, 1.0], [np.nan, np.nan]])
     assert are_far(given, largest_sizes(public)).tolist() == [False, True, True, False]
+
+
+# --- what is fast equals what is plain -----------------------------------------------------------
+
+
+def rows_with_a_distant_center(n_columns, scale):
+    rng = np.random.default_rng(0)
+    rows, centers = rng.normal(size=(400, n_columns)), rng.normal(size=(60, n_columns))
+    centers[0, 0] = scale
+    rows[:3, 0] = scale, -scale, scale / 2
+    rows[3:40] = (centers[1:38] + centers[2:39]) / 2  # on borders
+    return rows, centers
+
+
+@pytest.mark.parametrize("n_columns", [2, 90])
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e30])
+@pytest.mark.parametrize("unit", [1.0, 1e-25, 1e25])
+def test_nearest_cells_in_single_precision_equal_those_of_each_distance(n_columns, scale, unit):
+    rows, centers = rows_with_a_distant_center(n_columns, scale)
+    rows, centers = rows * unit, centers * unit
+    found = nearest_cells(rows, centers)[:, 0]
+    distances = cdist(rows, centers, "sqeuclidean")
+    shortest = distances.min(axis=1, keepdims=True) * (1 + 1e-9)
+    np.testing.assert_array_equal(found, (distances <= shortest).argmax(axis=1))
+
+
+def test_distinct_rows_are_those_of_numpy():
+    rows = np.random.default_rng(0).integers(0, 3, (500, 4)) * [1.0, -1.0, 0.5, 1e-9]
+    distinct, positions = distinct_rows(rows)
+    np.testing.assert_array_equal(distinct[positions], rows)
+    assert len(distinct) == len(np.unique(rows, axis=0)) < len(rows)
+    assert len(distinct_rows(np.zeros((3, 0)))[0]) == 1
+
+
+@table("rows", ROWS_OF_MANY_KINDS)
+def test_row_vectorizer_equals_its_scikit_learn_transformer(rows):
+    fitted = RowVectorizer(random_state=0).fit(rows[:40])
+    expected = fitted.to_sklearn().transform(rows)
+    np.testing.assert_allclose(fitted.transform(rows), expected, rtol=0, atol=1e-12)
+    alone = np.vstack([fitted.transform(_safe_indexing(rows, [k])) for k in range(10)])
+    assert not fitted.rounds_alone or np.array_equal(alone, fitted.transform(rows)[:10])
+
+
+@pytest.mark.parametrize("values", [[1, True, 1.0, "2", None, "a"], [0.0, -0.0, "a", None]])
+def test_equal_values_with_other_texts_keep_their_own_encodings(values):
+    """1, 1.0 and True are equal, so a record would change how others are encoded."""
+    n = len(values)
+    public = pd.DataFrame({"z": pd.Series(values * 30, dtype=object)})
+    for encoder in (RowVectorizer(), RowEncoder()):
+        fitted = encoder.fit(public)
+        alone = np.vstack([fitted.transform(public.iloc[[k]]) for k in range(n)])
+        np.testing.assert_array_equal(fitted.transform(public)[:n], alone)
+        assert len(np.unique(alone, axis=0)) == n
+
+
+def test_row_vectorizer_has_the_rare_texts_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    rare = np.where(rng.random(1000) < 0.01, [f"rare {k}" for k in range(1000)], "often")
+    rows = pd.DataFrame({"a": rare, "b": [f"once {k}" for k in range(1000)]})
+    for columns in (["a"], ["b"], ["a", "b"]):
+        texts = rows[columns].to_numpy(object)
+        params = {"min_frequency": 0.005, "handle_unknown": "infrequent_if_exist"}
+        expected = OneHotEncoder(sparse_output=False, **params).fit(texts)
+        found = RowVectorizer().fit(rows[columns])
+        np.testing.assert_array_equal(found.transform(rows[columns]), expected.transform(texts))
+        new = pd.DataFrame({name: ["never"] for name in columns})
+        np.testing.assert_array_equal(found.transform(new), expected.transform(new.to_numpy()))
+
+
+def test_landmark_classifier_accepts_class_weights_of_rows():
+    rng = np.random.default_rng(0)
+    rows, weights = rng.normal(size=(80, 3)), rng.random((80, 3))
+    weights[:20, 1] = 0.0
+    for n_classes in (2, 3):
+        row, code = np.nonzero(weights[:, :n_classes])
+        by_labels = LandmarkClassifier(random_state=0)
+        by_labels.fit(rows[row], code, sample_weight=weights[row, code])
+        by_weights = LandmarkClassifier(random_state=0).fit(rows, weights[:, :n_classes])
+        expected = by_labels.predict_proba(rows)
+        np.testing.assert_allclose(by_weights.predict_proba(rows), expected, atol=1e-6)
+        np.testing.assert_array_equal(by_weights.classes_, range(n_classes))
+
+
+def test_logistic_regression_of_landmarks_has_the_penalty_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    weight = rng.random(60)
+    fitted = LandmarkClassifier(random_state=0).fit(rows, labels, sample_weight=weight)
+    *steps, last = (step for _, step in fitted._model.steps)
+    features = make_pipeline(*steps).transform(rows)
+    expected = LogisticRegression(C=2, tol=1e-8, max_iter=10_000).fit(features, labels, weight)
+    np.testing.assert_allclose(last.coef_, expected.coef_, atol=0.02)
+    np.testing.assert_allclose(last.intercept_, expected.intercept_, atol=0.02)
+
+
+def test_fit_encodes_public_rows_once(monkeypatch):
+    calls = []
+    fitted_on_public = custom.fitted_on_public
+    monkeypatch.setattr(
+        custom, "fitted_on_public", lambda *args: calls.append(1) or fitted_on_public(*args)
+    )
+    clf = pate(method="auto", classes=None, random_state=None)
+    clf.fit(X, Y, X_public=X_PUBLIC)
+    assert list(clf.classes_) == [0, 1, 2] and len(calls) == 1

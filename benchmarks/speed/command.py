@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from ..shared import MissingError, machine
-from . import costs, fits, networks, tables
+from . import costs, fits, growth, networks, peer, tables
 from .measure import Row
 
 #: Each yields rows; its argument says whether sizes are small.
@@ -30,6 +30,8 @@ BENCHMARKS = {
     "aggregation": costs.aggregation,
     "tables": tables.tables,
     "schema": tables.schema,
+    "peer": peer.peer,
+    "growth": growth.growth,
 }
 HEADER = (
     "| what | unit | ours | baseline | ratio (lowest to highest round) | baseline is | setting |\n"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from ..shared import MissingError
@@ -52,9 +53,10 @@ def seconds(function, *args, clock=time.perf_counter):
     return clock() - start
 
 
-def paired(ours, baseline, rounds, scales=(1, 1)):
+def paired(ours, baseline, rounds, scales=(1, 1), clock=time.perf_counter):
     """Seconds of two functions, times `scales`, in turn: what else runs slows both."""
-    return tuple((seconds(ours) * scales[0], seconds(baseline) * scales[1]) for _ in range(rounds))
+    timed = partial(seconds, clock=clock)
+    return tuple((timed(ours) * scales[0], timed(baseline) * scales[1]) for _ in range(rounds))
 
 
 def in_child(function, *args):

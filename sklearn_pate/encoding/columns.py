@@ -15,6 +15,7 @@ from scipy import sparse
 from ..rdp.checks import as_array
 from ..runtime.isolation import attempt, kind_of
 from .dtypes import Difference, difference
+from .texts import distinct_values
 from .values import cells_of
 
 if TYPE_CHECKING:
@@ -290,6 +291,10 @@ class CategoryColumn(Column):
         if kind_of_values(values.dtype) == "category":
             place = np.array([self._bin_of(value) for value in values.dtype.categories])
             return place[values.cat.codes.to_numpy()]
+        found = distinct_values(values)
+        if found is not None:
+            unique, positions = found
+            return np.array([*map(self._bin_of, unique), -1], dtype=np.int64)[positions]
         return np.array([self._bin_of(value) for value in values.astype(object)], dtype=np.int64)
 
     def _bin_of(self, value: Any) -> int:

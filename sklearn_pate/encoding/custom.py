@@ -152,8 +152,8 @@ def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray)
 
     In a matrix product, the rounding of a row depends on the other rows of the batch. To detect
     larger effects of other rows, some public rows, and odd copies of some of them, are transformed
-    alone and together. The odd copies are omitted for `RowVectorizer`, because the tests of this
-    library cover it.
+    alone and together. The odd copies are omitted for `RowVectorizer`, and all of the rows if it
+    computes no matrix product, because the tests of this library cover it.
 
     Parameters
     ----------
@@ -174,6 +174,8 @@ def rounding_among_others(fitted: Estimator, X_public: Rows, public: np.ndarray)
     ValueError
         If the numbers of a row depend on other rows of the batch by more than rounding.
     """
+    if type(fitted) is RowVectorizer and fitted.rounds_alone:
+        return 0.0
     rows = np.unique(np.linspace(0, len(public) - 1, _N_TRIED).astype(int))  # far apart
     some = _safe_indexing(X_public, rows)
     with suppress_output():

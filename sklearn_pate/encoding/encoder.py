@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from .columns import CategoryColumn, Columns, NumberColumn, masked
 from .dtypes import as_float
 from .fitted_steps import as_floats, calling, scaler_by_hand
-from .values import text_of
+from .texts import codes_of_one_hot, fit_one_hot, lenient_texts
 from .vectorizer import check_array, check_columns, of_pandas, with_floats
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ _N_QUANTILES = 64
 
 #: Fraction of the public numbers that are clipped at either end for plain values.
 _CLIPPED = 0.005
-
-#: A text has its own category if at least this fraction of the public rows have it.
-_MIN_FREQUENCY = 0.005
 
 #: Smallest number of edges of a declared column that can have a column of its folded rank.
 _MIN_FOLDED = 5
@@ -202,19 +200,15 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         self._one_hot: Estimator = None
         self._categories: dict[int, CategoryEncoding] = {}
         if others:
-            texts = np.column_stack([_texts(columns[k]) for k in others])
-            one_hot = OneHotEncoder(
-                min_frequency=_MIN_FREQUENCY,
-                handle_unknown="infrequent_if_exist",
-                sparse_output=False,
-            ).fit(texts)
-            for k, *found in zip(
-                others, one_hot.categories_, one_hot.infrequent_categories_, strict=True
-            ):
-                self._categories[k] = _encoding_of_texts(*found)
+            one_hot = fit_one_hot([columns[k] for k in others], lenient_texts, missing=np.nan)
+            for place, k in enumerate(others):
+                codes, labels = codes_of_one_hot(one_hot, place)
+                self._categories[k] = CategoryEncoding(labels, codes)
             self._one_hot = FrozenEstimator(one_hot)
         self._texts_of: Callable[[bool], list[Estimator]] = _as_texts
-        self._note_form(X, X[:2])
+        self._some = X[:2]
+        names = getattr(X, "columns", range(X.shape[1]))
+        self._note_names(names, is_frame=isinstance(X, pd.DataFrame))
         return self
 
     @classmethod
@@ -254,18 +248,23 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             )
         encoder._texts_of = _as_texts if columns.by_value else _as_objects
         encoder._declared = columns
-        rows = columns.any_rows(2, np.random.default_rng(0))
-        encoder._note_form(rows, rows)
+        names = range(columns.n_columns) if columns.names is None else columns.names
+        encoder._note_names(names, is_frame=columns.names is not None)
         return encoder
 
-    def _note_form(self, X: Rows, some: Rows) -> None:
-        """Store the names of the columns, and some rows that are not private."""
-        self._some = some
-        self.n_features_in_ = X.shape[1]
-        self._names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
-        self._is_frame = isinstance(X, pd.DataFrame)
-        if self._is_frame and all(isinstance(name, str) for name in X.columns):
+    def _note_names(self, names: Iterable[Any], *, is_frame: bool) -> None:
+        """Store the names of the columns."""
+        names = list(names)
+        self.n_features_in_ = len(names)
+        self._names = [str(name) for name in names]
+        self._is_frame = is_frame
+        if is_frame and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.array(self._names, dtype=object)
+
+    @cached_property
+    def _some(self) -> Rows:
+        """Rows of the declared columns, which are not private."""
+        return self._declared.any_rows(2, np.random.default_rng(0))
 
     @staticmethod
     def _read(X: Rows) -> Rows:
@@ -481,43 +480,10 @@ def _floats(values: pd.Series | np.ndarray) -> np.ndarray:
         return np.array([as_float(value) for value in values])
 
 
-class _CodesOfTexts:
-    """Callable that returns the output column of each value from its text."""
-
-    def __init__(self, code_by_text: dict[Any, int], missing: int, other: int) -> None:
-        self.code_by_text = code_by_text
-        self.missing = missing
-        self.other = other
-
-    def __call__(self, values: pd.Series) -> np.ndarray:
-        """Return the output column of each value of a Series, (n_rows,), -1 for none."""
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            codes = [*map(self._code, values.dtype.categories), self.missing]
-            return np.array(codes)[values.cat.codes.to_numpy()]
-        return np.array([self._code(value) for value in values.astype(object)], dtype=np.int64)
-
-    def _code(self, value: Any) -> int:
-        text = value if type(value) is str else text_of(value)
-        return self.missing if text is None else self.code_by_text.get(text, self.other)
-
-
 def _texts(values: pd.Series) -> np.ndarray:
     """Return the texts of a Series as objects, NaN where missing."""
-    texts = [value if type(value) is str else text_of(value) for value in values.astype(object)]
+    texts = lenient_texts(values.astype(object))
     return np.array([np.nan if text is None else text for text in texts], dtype=object)
-
-
-def _encoding_of_texts(categories: np.ndarray, infrequent: np.ndarray | None) -> CategoryEncoding:
-    """Return the encoding that a fitted `OneHotEncoder` has for a column."""
-    rare = set() if infrequent is None else {None if x != x else x for x in infrequent}
-    texts = [None if text != text else text for text in categories]  # NaN differs from itself
-    frequent = [text for text in texts if text not in rare]
-    other = len(frequent) if rare else -1
-    code_by_text = {text: code for code, text in enumerate(frequent)}
-    missing = code_by_text.pop(None, other)
-    labels = ["missing" if text is None else text for text in frequent]
-    codes = _CodesOfTexts(code_by_text, missing, other)
-    return CategoryEncoding([*labels, *(["other"] if rare else [])], codes)
 
 
 def _as_texts(is_frame: bool) -> list[Estimator]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -26,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..runtime.isolation import PublicError
 from .dtypes import as_float
 from .fitted_steps import calling
+from .texts import MIN_FREQUENCY, CodesOfTexts, codes_of_one_hot, fit_one_hot, strict_texts
 
 if TYPE_CHECKING:
     from .._typing import Estimator, RandomState, Rows
@@ -42,6 +45,9 @@ _OTHER_UNITS = 4
 #: raised AUC by 0.03 if effects add up in the logarithms, and lowered it by 0.004 if the product of
 #: two columns determines the label; at 1.6 (exponential columns), by 0.01 and 0.035.
 _SKEWED = 2.0
+
+#: Text of missing values in columns that are not numeric.
+_MISSING = "missing"
 
 #: Numbers are clipped to this size, so that sums of their fourth powers are finite.
 _LARGEST = 1e75
@@ -100,8 +106,23 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         X = self._as_read(X)
         self._check_array(X)
         X = with_floats(X)
-        self.transformer_ = self._chosen(X).set_output(transform="default").fit(X)
+        self._frame: _FrameEncoding | None = None
+        self._transformer: Estimator = None
+        if _has_distinct_names(X):
+            self._frame = _FrameEncoding(X)
+        else:
+            self._transformer = self._chosen(X).set_output(transform="default").fit(X)
         return self
+
+    @property
+    def transformer_(self) -> Estimator:
+        """The fitted transformer, which depends on the type of the rows in `fit`."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("transformer_ exists after fit")
+        return self._transformer if self._frame is None else self._frame.transformer
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_transformer")
 
     def _as_read(self, X: Rows) -> Rows:
         return of_pandas(X)
@@ -111,7 +132,23 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Rows) -> np.ndarray:
         """Encode rows as an array of numbers, (n_rows, n_columns)."""
-        return self.transformer_.transform(with_floats(self._as_read(X)))
+        check_is_fitted(self)
+        X = with_floats(self._as_read(X))
+        if self._frame is not None and self._frame.encodes(X):
+            return self._frame.transform(X)
+        return self.transformer_.transform(X)
+
+    @property
+    def rounds_alone(self) -> bool:
+        """Whether the numbers of a row are the same to the last bit in any batch of rows.
+
+        It is False for principal components and singular vectors, which are matrix products.
+        """
+        check_is_fitted(self)
+        if self._frame is not None:
+            return True
+        steps = getattr(self.transformer_, "named_steps", {})
+        return not any(isinstance(step, PCA | TruncatedSVD) for step in steps.values())
 
     def to_sklearn(self) -> Estimator:
         """Return the fitted transformer, which consists of scikit-learn's transformers."""
@@ -350,6 +387,95 @@ def _ranks(n_public: int) -> Pipeline:
     )
 
 
+class _FrameEncoding:
+    """Encoding of the columns of a DataFrame, and its scikit-learn transformer.
+
+    Numbers and durations are encoded by the steps of the transformer. Other columns have the same
+    encoding as from the transformer, but each distinct value is read once.
+
+    Parameters
+    ----------
+    X_public : DataFrame
+        Public rows; the names of the columns are distinct texts.
+    """
+
+    def __init__(self, X_public: pd.DataFrame) -> None:
+        kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
+        floats = calling("to_numpy", "float64", True, np.nan)
+        in_seconds = calling("__truediv__", np.timedelta64(1, "s"))
+        numbers = [name for name, kind in kinds.items() if kind in "iuf"]
+        times = [name for name, kind in kinds.items() if kind == "m"]  # durations
+        self.others = [name for name, kind in kinds.items() if kind not in "iufm"]
+        self.ranks = []
+        for names, steps in ((numbers, [floats]), (times, [in_seconds, floats])):
+            if names:
+                ranks = make_pipeline(*steps, *_finite(), _ranks(len(X_public)))
+                ranks.set_output(transform="default").fit(X_public[names])
+                self.ranks.append((ranks, names))
+        self.one_hot: Any = None
+        self.codes: list[CodesOfTexts] = []
+        self.ends = np.zeros(1, dtype=int)
+        if self.others:
+            columns = [X_public[name] for name in self.others]
+            self.one_hot = fit_one_hot(columns, strict_texts, missing=_MISSING)
+            found = [codes_of_one_hot(self.one_hot, k) for k in range(len(columns))]
+            self.ends = np.cumsum([0, *(len(labels) for _, labels in found)])
+            for codes, _ in found:
+                known, other = codes.code_by_text, codes.other
+                of_missing = known.get(_MISSING, other)
+                self.codes.append(CodesOfTexts(known, of_missing, other, strict_texts))
+        self.names = list(X_public.columns)
+        self.times = times
+
+    @cached_property
+    def transformer(self) -> ColumnTransformer:
+        """The scikit-learn transformer, fitted."""
+        steps: list[Any] = [(FrozenEstimator(ranks), names) for ranks, names in self.ranks]
+        if self.others:
+            texts = np.full((1, len(self.others)), _MISSING, dtype=object)
+            as_texts = make_pipeline(
+                calling("astype", "object"),
+                calling("astype", "string[python]"),
+                calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
+                FrozenEstimator(_imputer("constant", fill_value=_MISSING).fit(texts)),
+                FrozenEstimator(self.one_hot),
+            )
+            steps.append((as_texts, self.others))
+        transformer = make_column_transformer(*steps).set_output(transform="default")
+        # All steps are fitted, so any two rows will do; skops cannot store a DataFrame
+        rows = {name: pd.Series([0.0, 0.0]) for name in self.names}
+        rows |= {name: pd.to_timedelta(rows[name], "s") for name in self.times}
+        rows |= {name: pd.Series([None, None], dtype=object) for name in self.others}
+        return transformer.fit(pd.DataFrame(rows))
+
+    def encodes(self, X: Rows) -> bool:
+        """Return whether rows are a DataFrame with the columns of the public rows."""
+        if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
+            return False
+        return set(self.names) <= set(X.columns)
+
+    def transform(self, X: pd.DataFrame) -> np.ndarray:
+        """Encode rows as an array of numbers, (n_rows, n_columns)."""
+        ranks = [step.transform(X[names]) for step, names in self.ranks]
+        n_ranks = sum(part.shape[1] for part in ranks)
+        encoded = np.zeros((len(X), n_ranks + self.ends[-1]))
+        if ranks:
+            np.concatenate(ranks, axis=1, out=encoded[:, :n_ranks])
+        row_starts = np.arange(len(X)) * encoded.shape[1] + n_ranks
+        for start, name, codes in zip(self.ends, self.others, self.codes, strict=False):
+            places = codes(X[name])
+            ones = (row_starts + (start + places))[places >= 0]
+            encoded.ravel()[ones] = 1.0  # faster than an index of rows and columns
+        return encoded
+
+
+def _has_distinct_names(X: Rows) -> bool:
+    """Return whether rows are a DataFrame with columns whose names are distinct texts."""
+    if not isinstance(X, pd.DataFrame) or not X.columns.is_unique or not X.shape[1]:
+        return False
+    return all(isinstance(name, str) for name in X.columns)
+
+
 def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
     kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
     numbers = [name for name, kind in kinds.items() if kind in "iuf"]
@@ -361,9 +487,9 @@ def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
         # and raise an error for some combinations
         calling("astype", "string[python]"),
         calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
-        _imputer("constant", fill_value="missing"),
+        _imputer("constant", fill_value=_MISSING),
         OneHotEncoder(
-            min_frequency=0.005, handle_unknown="infrequent_if_exist", sparse_output=False
+            min_frequency=MIN_FREQUENCY, handle_unknown="infrequent_if_exist", sparse_output=False
         ),
     )
     n_public = len(X_public)

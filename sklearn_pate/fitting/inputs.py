@@ -312,6 +312,7 @@ def check_inputs(
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
     first_release: FirstRelease | None = None,
+    earlier: Inputs | None = None,
 ) -> Inputs:
     """Check all inputs of `fit`, choose the method and prepare it; nothing is trained.
 
@@ -323,6 +324,8 @@ def check_inputs(
         As in `fit`; X may be `SiteRecords`, from `sites.records_of`.
     first_release : FirstRelease or None, default=None
         The release that finds the target, if it is not declared.
+    earlier : Inputs or None, default=None
+        Inputs of this fit before its first release; the method uses their encoded public rows.
 
     Returns
     -------
@@ -366,6 +369,8 @@ def check_inputs(
     prefix = estimator._prefix if estimator.warm_start else None
     n_attempts = 0 if prefix is None else prefix.n_attempts
     seeds = seed_streams(estimator.random_state, estimator.secure, n_attempts=n_attempts)
+    if earlier is not None and synthesizer is None:
+        method.use_prepared(earlier.method)
     neighbors, n_teachers = prepared(estimator, method, private, X_public, seeds)
     if synthesizer is None:
         errors += (_ALL_EQUAL,) if are_all_equal(X_public) else ()

@@ -375,10 +375,11 @@ def inputs_of_rest(
     fit_number : int
         Number of the fit, for its statements.
     """
-    first_release = _published_before(estimator, X, y)
+    first_release, earlier = _published_before(estimator, X, y), None
     if first_release is None:
         first = _first(estimator, X, y, **given)
-        inputs = dataclasses.replace(first.inputs, fit_number=fit_number)
+        earlier = first.inputs
+        inputs = dataclasses.replace(earlier, fit_number=fit_number)
         if inputs.first_release is None:
             with _taken_over(estimator, inputs.estimator):
                 yield inputs
@@ -400,7 +401,7 @@ def inputs_of_rest(
     account.first_release = first_release
     rest = _rest_after(estimator, first_release)
     with _taken_over(estimator, rest):
-        inputs = check_inputs(rest, X, y, **given, first_release=first_release)
+        inputs = check_inputs(rest, X, y, **given, first_release=first_release, earlier=earlier)
         yield dataclasses.replace(inputs, fit_number=fit_number)
 
 

@@ -59,6 +59,16 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
         """Return only the parameters, because other attributes may be private."""
         return self.get_params(deep=False)
 
+    def use_prepared(self, earlier: Method) -> None:
+        """Let `prepare` use what another method computed from the same public rows, if it can.
+
+        Parameters
+        ----------
+        earlier : Method
+            Method of the same fit before its first release, with the same parameters and prepared
+            with the same public rows.
+        """
+
     def check(self, *, soft_aggregator: SoftAggregator | None = None) -> None:
         """Raise an error for invalid parameters, before any data are read.
 

@@ -30,6 +30,7 @@ from ..rules import default_n_cells
 from ..runtime.copies import fresh_seed, isolated_clone, seed_number
 from ..runtime.memory import cached_seed, code_digest, digest
 from ..shift import PublicShift, shift_of_votes
+from .base import Method
 from .blocks import BlockMethod
 
 if TYPE_CHECKING:
@@ -62,6 +63,18 @@ _LEAST_EXPLAINED = 0.05
 #: Number of rows with the same weight as public rows, if they are synthetic or from elsewhere; see
 #: `smoothing.expected_votes`.
 _TRUSTED_IF_OTHERS = 300
+
+#: Attributes that `prepare` computes from parameters, public rows and a seed.
+_OF_PUBLIC_ROWS = {
+    "_seed",
+    "_transformer",
+    "_public",
+    "_largest",
+    "_rounding",
+    "_explained",
+    "_distinct",
+    "_fingerprint",
+}
 
 
 class ReverseNeighbors(BlockMethod):
@@ -163,6 +176,10 @@ class ReverseNeighbors(BlockMethod):
     ) -> Neighbors:
         """Fit the transformer on public rows, and return the neighboring data sets."""
         neighbors = self._note_public(private, memory)
+        earlier = self.__dict__.pop("_earlier", None)
+        if earlier is not None:
+            self.__dict__.update(earlier)
+            return neighbors
         self._seed = self._public_seed(X_public, seed)
         self._transformer = custom.fitted_on_public(self._unfitted(), X_public, self._seed)
         self._public = smoothing.numbers_of_public(self._transformer, X_public)
@@ -172,10 +189,17 @@ class ReverseNeighbors(BlockMethod):
         self._rounding = custom.rounding_among_others(self._transformer, X_public, self._public)
         # Computed when the choice of the method or the plan requires it
         self._explained = cache(partial(centers.explained_share, self._public, random_state=0))
+        self._distinct = cache(lambda: centers.distinct_rows(self._public)[0])
         if self._memory.location is not None:
             code = code_digest(isolated_clone(self._unfitted(), self._seed))
             self._fingerprint = digest(code, self._seed, X_public, self._public)
         return neighbors
+
+    def use_prepared(self, earlier: Method) -> None:
+        """Use encoded public rows of another method; see `Method.use_prepared`."""
+        if type(earlier) is type(self):
+            names = _OF_PUBLIC_ROWS & set(vars(earlier))
+            self._earlier = {name: vars(earlier)[name] for name in names}
 
     def _public_seed(self, X_public: Rows, seed: np.random.SeedSequence | None) -> int:
         """Return the seed of the transformer and of the cells.
@@ -207,6 +231,7 @@ class ReverseNeighbors(BlockMethod):
         if n_records is not None and not self._is_weighted:
             self._n_votes = n_records * int(self.n_neighbors)
         self._centers = centers.make_centers(self._public, n_cells, self._seed)
+        self._cells = cache(partial(centers.nearest_cells, self._public, self._centers))
 
     def _most_cells(self, **sizes: Any) -> int:
         if self.n_cells is not None:
@@ -280,7 +305,7 @@ class ReverseNeighbors(BlockMethod):
         self, noisy: np.ndarray, noise_std: float, target: Target
     ) -> smoothing.ReleasedTable:
         """Return the `ReleasedTable` of the noisy counts of one target."""
-        nearest = centers.nearest_cells(self._public, self._centers)[:, 0]
+        nearest = self._cells(1)[:, 0]
         n_public_in = np.bincount(nearest, minlength=len(self._centers))
         shift, n_trusted = None, self._n_trusted
         if n_trusted == math.inf:  # rows that were given, not synthetic ones
@@ -304,12 +329,12 @@ class ReverseNeighbors(BlockMethod):
 
     def _shift(self, noisy: np.ndarray, noise_std: float) -> PublicShift:
         """Compare the noisy counts with the public rows."""
-        cells = centers.nearest_cells(self._public, self._centers, int(self.n_neighbors))
+        cells = self._cells(int(self.n_neighbors))
         return shift_of_votes(noisy, cells, self._centers, noise_std, tolerance=self._tolerance)
 
     def read(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels of each public row; see `TableMethod.read`."""
-        return table.read_numbers(self._public)
+        return table.read_numbers(self._public, self._cells(1)[:, 0])
 
     def default_student(self) -> Estimator:
         """Return a Pipeline of the transformer and a `LandmarkClassifier`."""
@@ -330,7 +355,7 @@ class ReverseNeighbors(BlockMethod):
     ) -> CellForecast:
         """Return a forecast of the cells and votes, with warnings; see `TableMethod.forecast`."""
         n_public = len(self._public)
-        n_distinct = n_public if are_synthetic else len(np.unique(self._public, axis=0))
+        n_distinct = n_public if are_synthetic else len(self._distinct())
         n_cells = self._most_cells(noise_std=noise_std, n_records=n_records, n_classes=n_classes)
         n_cells = min(n_cells, n_distinct)
         n_records_expected, kind = n_public, "public rows, as many records as are expected"

@@ -1,18 +1,26 @@
 """Cells of the feature space: their centers, and the cells nearest to rows."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import KMeans
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
 
-#: If squared distances from a matrix product differ by less, they are computed again. The unit is
-#: the squared length of rows; rounding is much smaller.
-_CLOSE = 1e-7
+#: Smallest bound of the error of a matrix product, relative to the lengths of its factors. The
+#: rounding of float64 is much smaller.
+_CLOSE = 3e-8
+
+#: If scaled squared distances differ by less, they are computed again: float32 rounds them to zero.
+_TINY = 1e-30
 
 #: Assumed rounding of rows in a batch, as a multiple of the rounding of public rows.
 _MORE_ROUNDING = 100
@@ -20,13 +28,16 @@ _MORE_ROUNDING = 100
 #: Maximal number of public rows to cluster: more take long and make about the same cells.
 _MOST_CLUSTERED = 20_000
 
-#: Product of rows and clusters up to which clustering is repeated, and the best result is kept.
+#: Product of rows and clusters up to which rows are clustered by k-means, several times, and the
+#: best result is kept. Otherwise, cells are made by a few steps of k-means from random rows.
 _QUICKLY_CLUSTERED = 100_000
+
+_N_STEPS = 2
 
 _N_STARTS = 10
 
 #: Number of distances computed at a time, which limits the memory they take.
-_DISTANCES_AT_A_TIME = 250_000
+_DISTANCES_AT_A_TIME = 500_000
 
 #: Maximal number of public rows in `explained_share`: half make cells, the others are held out.
 _MOST_ROWS = 4000
@@ -51,19 +62,59 @@ def make_centers(public: np.ndarray, n_cells: int, random_state: int | None) -> 
     -------
     ndarray of shape (n_centers, n_columns)
     """
+    rng = np.random.default_rng(random_state)
     if len(public) > max(_MOST_CLUSTERED, 2 * n_cells):
-        rng = np.random.default_rng(random_state)
         public = public[rng.choice(len(public), max(_MOST_CLUSTERED, 2 * n_cells), replace=False)]
-    distinct = np.unique(public, axis=0)
+    distinct = distinct_rows(public)[0]
     if len(distinct) <= n_cells:
         return distinct
-    start, n_starts = "k-means++", _N_STARTS
-    if len(public) * n_cells > _QUICKLY_CLUSTERED:
-        # Several candidates for each center would take most of the time of a fit without a benefit
-        start, _ = kmeans_plusplus(public, n_cells, random_state=random_state, n_local_trials=1)
-        n_starts = 1
-    clusters = KMeans(n_cells, init=start, n_init=n_starts, max_iter=30, random_state=random_state)
-    return clusters.fit(public).cluster_centers_
+    if len(public) * n_cells <= _QUICKLY_CLUSTERED:
+        clusters = KMeans(n_cells, n_init=_N_STARTS, max_iter=30, random_state=random_state)
+        return clusters.fit(public).cluster_centers_
+    # More steps, or a start far from each other, take long and do not make better cells
+    centers = distinct[rng.choice(len(distinct), n_cells, replace=False)]
+    for _ in range(_N_STEPS):
+        centers = _means_of_cells(public, centers)
+    return centers
+
+
+def _means_of_cells(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return the mean of the rows nearest to each center; a center without rows is unchanged."""
+    cells = nearest_cells(rows, centers)[:, 0]
+    n_rows = np.bincount(cells, minlength=len(centers))
+    entries = np.ones(len(cells)), (cells, np.arange(len(cells)))
+    members = sparse.csr_array(entries, shape=(len(centers), len(cells)))
+    means = (members @ rows) / np.maximum(n_rows, 1)[:, None]
+    return np.where(n_rows[:, None] > 0, means, centers)
+
+
+def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows of a table, and the position of each row among them.
+
+    They are in the order of a hash, which is found faster than that of the numbers.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        Finite numbers.
+
+    Returns
+    -------
+    distinct : ndarray of shape (n_distinct, n_columns)
+        The distinct rows.
+    positions : ndarray of shape (n_rows,), int
+        ``distinct[positions]`` are the rows.
+    """
+    if not rows.size:
+        return np.unique(rows, axis=0), np.zeros(len(rows), dtype=int)
+    rows = np.ascontiguousarray(rows, dtype=float) + 0.0  # 0.0 and -0.0 have other hashes
+    factors = np.random.default_rng(0).integers(2**64, size=rows.shape[1], dtype=np.uint64)
+    hashes = pd.util.hash_array(rows.ravel()).reshape(rows.shape) @ (factors | np.uint64(1))
+    _, first, positions = np.unique(hashes, return_index=True, return_inverse=True)
+    distinct, positions = rows[first], positions.ravel()
+    if not np.array_equal(distinct[positions], rows):  # different rows have the same hash
+        distinct, positions = np.unique(rows, axis=0, return_inverse=True)
+    return distinct, positions.ravel()
 
 
 def nearest_cells(
@@ -99,20 +150,23 @@ def nearest_cells(
     """
     n_neighbors = min(n_neighbors, len(centers))
     nearest = np.full((len(rows), n_neighbors), -1)
-    is_open = np.zeros(len(rows), dtype=bool)
-    for part in _parts(rows, centers):
-        nearest[part], is_open[part] = _nearest(rows[part], centers, n_neighbors, rounding)
-    open_rows = np.flatnonzero(is_open)
+    open_rows = np.flatnonzero(have_distances(rows, centers))
+    for dtype in (np.float32, np.float64):
+        products = _Products.of(centers, dtype)
+        still_open = []
+        for part in _in_parts(open_rows, len(centers)):
+            nearest[part], is_open = products.nearest(rows[part], n_neighbors, rounding)
+            still_open.append(part[is_open])
+        open_rows = np.concatenate(still_open)
     if open_rows.size:
         again = rows[open_rows] if alone is None else alone(open_rows)
         nearest[open_rows] = _exactly_nearest(again, centers, n_neighbors)
     return np.sort(nearest, axis=1)
 
 
-def _parts(rows: np.ndarray, centers: np.ndarray) -> list[np.ndarray]:
-    """Return the positions of rows with finite distances from the centers, in blocks."""
-    known = np.flatnonzero(have_distances(rows, centers))
-    return np.array_split(known, max(1, len(known) * len(centers) // _DISTANCES_AT_A_TIME))
+def _in_parts(positions: np.ndarray, n_cells: int) -> list[np.ndarray]:
+    """Split positions of rows into blocks with few distances from cells."""
+    return np.array_split(positions, max(1, len(positions) * n_cells // _DISTANCES_AT_A_TIME))
 
 
 def have_distances(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
@@ -122,39 +176,81 @@ def have_distances(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
         return np.isfinite(16 * sizes)  # above all squared distances
 
 
-def _nearest(
-    rows: np.ndarray, centers: np.ndarray, n_neighbors: int, rounding: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest cells of finite rows, and a mask of rows whose nearest cells are unsure.
+class _Products(NamedTuple):
+    """Lower bounds of squared distances by matrix products, in one precision.
 
     A matrix product is fast, but rounds a row differently in another batch of rows, and so may the
-    transformer.
+    transformer. So a row has a nearest cell only if it has the same one under any rounding.
+
+    Attributes
+    ----------
+    middle : ndarray of shape (n_columns,)
+        Subtracted from rows and centers.
+    scale : float
+        Rows and centers are divided by it; then half of the centers are no longer than 1.
+    known : ndarray of shape (n_columns + 1, n_cells)
+        Scaled centers times -2, and their squared lengths minus the error of the products.
+    mean_length : float
+        Root mean square length of the scaled centers.
+    error : float
+        Bound of the rounding of a product, relative to the lengths of its factors.
     """
-    size = (rows**2).sum(axis=1)
-    squares = (centers**2).sum(axis=1)
-    # The product includes the centers' squares, which saves another pass over all distances
-    known = np.vstack([-2 * centers.T, squares * (1 - _CLOSE)])  # a lower bound
-    rough = np.column_stack([rows, np.ones(len(rows))]) @ known
-    at = np.arange(len(rows))
-    nearest = np.empty((len(rows), n_neighbors), dtype=int)
-    for k in range(n_neighbors):
-        nearest[:, k] = rough.argmin(axis=1)
-        last = rough[at, nearest[:, k]]
-        rough[at, nearest[:, k]] = np.inf
-    squared = np.maximum(last + size, 0)
-    length = np.sqrt(size) + math.sqrt(squares.mean())
-    off = _MORE_ROUNDING * rounding * math.sqrt(rows.shape[1]) * length
-    # Both distances may be inaccurate, so a row is open unless all other cells are farther away by
-    # at least this slack
-    slack = 4 * _CLOSE * (size + squared) + 4 * off * (np.sqrt(squared) + off)
-    is_open = rough.min(axis=1) <= last + slack
-    return nearest, is_open
+
+    middle: np.ndarray
+    scale: float
+    known: np.ndarray
+    mean_length: float
+    error: float
+
+    @classmethod
+    def of(cls, centers: np.ndarray, dtype: type) -> _Products:
+        """Return the products with some centers; float32 takes half of the time of float64."""
+        # n products are added with a relative error of at most n units in the last place, in any
+        # order; a few more are the rounding of the factors (Higham 2002, section 3.1)
+        error = max((centers.shape[1] + 8) * float(np.finfo(dtype).eps), _CLOSE)
+        middle = np.median(centers, axis=0)  # not moved by a single distant center
+        away = centers - middle
+        lengths = np.sqrt((away**2).sum(axis=1))
+        scale = float(np.median(lengths)) or float(lengths.max()) or 1.0
+        away = away / scale
+        squares = (away**2).sum(axis=1)
+        known = np.vstack([-2 * away.T, squares * (1 - 2 * error)])
+        with np.errstate(over="ignore"):
+            known = known.astype(dtype)
+        return cls(middle, scale, known, math.sqrt(squares.mean()), error)
+
+    def nearest(
+        self, rows: np.ndarray, n_neighbors: int, rounding: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nearest cells of finite rows, and whether they are unsure for each row."""
+        away = np.ones((len(rows), rows.shape[1] + 1))
+        np.subtract(rows, self.middle, out=away[:, :-1])
+        away[:, :-1] /= self.scale
+        size = np.einsum("ij,ij->i", away[:, :-1], away[:, :-1])
+        at = np.arange(len(rows))
+        nearest = np.empty((len(rows), n_neighbors), dtype=int)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rough = away.astype(self.known.dtype) @ self.known
+            for k in range(n_neighbors):
+                nearest[:, k] = rough.argmin(axis=1)
+                last = rough[at, nearest[:, k]].astype(float)
+                rough[at, nearest[:, k]] = np.inf
+            squared = np.maximum(last + size, 0)
+            length = np.sqrt(size) + self.mean_length
+            off = _MORE_ROUNDING * rounding * math.sqrt(rows.shape[1]) * length
+            # Both distances may be inaccurate, so a row is open unless all other cells are farther
+            # away by at least this slack. `rough` is below a squared distance minus `size` by at
+            # most 2 * error * (size + 2 * squares), and the squares of the nearest center are at
+            # most 2 * (size + squared)
+            slack = 12 * self.error * (size + squared) + 4 * off * (np.sqrt(squared) + off)
+            is_sure = rough.min(axis=1) > last + slack + _TINY
+        return nearest, ~is_sure
 
 
 def _exactly_nearest(rows: np.ndarray, centers: np.ndarray, n_neighbors: int) -> np.ndarray:
     """Return the nearest cells of rows, with the distance of each pair computed by itself."""
     nearest = np.full((len(rows), n_neighbors), -1)
-    for part in _parts(rows, centers):
+    for part in _in_parts(np.flatnonzero(have_distances(rows, centers)), len(centers)):
         distance = cdist(rows[part], centers, "sqeuclidean")
         at = np.arange(len(part))
         for k in range(n_neighbors):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..encoding.custom import transformed_private
+from ..encoding.vectorizer import RowVectorizer
 from ..identifiers import normalize_groups
 from ..rdp.discrete import TICKS
 from .centers import nearest_cells
@@ -60,7 +61,9 @@ def count_block_in_cells(
     """
     n_cells, n_columns = centers.shape
     numbers_of = partial(transformed_private, transformer, block.X, n_columns, largest=largest)
-    cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=numbers_of)
+    is_same_alone = type(transformer) is RowVectorizer and transformer.rounds_alone
+    alone = None if is_same_alone else numbers_of
+    cells = nearest_cells(numbers_of(), centers, n_neighbors, rounding=rounding, alone=alone)
     given: Any
     _, *given = block
     return count_votes(cells, *given, n_cells=n_cells, target=target)

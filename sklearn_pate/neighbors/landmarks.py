@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._sklearn import _check_sample_weight
 from ..encoding.fitted_steps import as_floats, calling, linear_by_hand, scaler_by_hand
+from .centers import distinct_rows
 from .smoothing import MIN_PROBA, POWERS, sharpened
 
 if TYPE_CHECKING:
@@ -28,6 +31,11 @@ _N_LANDMARKS_OF_MORE = 1000
 
 #: Scaled numbers are clipped to this size.
 _FARTHEST = 10
+
+#: Inverse strength of the penalty of the logistic regression, and the options of its solver, which
+#: are those of scikit-learn.
+_C = 2.0
+_OPTIONS = {"maxiter": 1000, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps}
 
 
 class LandmarkClassifier(ClassifierMixin, BaseEstimator):
@@ -65,16 +73,37 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     def __init__(self, random_state: RandomState = None) -> None:
         self.random_state = random_state
 
+    #: `fit` accepts the weight of each row in each class in place of labels.
+    accepts_class_weights = True
+
     def fit(self, X: Rows, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit on rows of numbers, (n_samples, n_features), with labels and weights."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        """Fit on rows of numbers, (n_samples, n_features), with labels and weights.
+
+        `y` may be the weight of each row in each class, (n_samples, n_classes), of floats. The
+        labels are then the numbers of the columns that are not zero.
+        """
+        if np.ndim(y) == 2 and np.shape(y)[1] > 1 and np.asarray(y).dtype.kind == "f":
+            X = validate_data(self, X, dtype=np.float64)
+            weights = np.asarray(y)
+            self.classes_ = np.flatnonzero(weights.any(axis=0))
+            row, code = np.nonzero(weights[:, self.classes_])
+            weight = weights[row, self.classes_[code]]
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float64)
+            check_classification_targets(y)
+            self.classes_, code = np.unique(y, return_inverse=True)
+            weight = _check_sample_weight(sample_weight, X)
+            row = np.flatnonzero(weight > 0)
+            code, weight = code[row], weight[row]
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(f"y must have two classes or more; got one class, {self.classes_[0]}")
-        weight = _check_sample_weight(sample_weight, X)
-        distinct, row = np.unique(X[weight > 0], axis=0, return_inverse=True)
+        is_used = np.zeros(len(X), dtype=bool)
+        is_used[row] = True
+        distinct, position = distinct_rows(X[is_used])
+        # Equal rows count as one, with a weight for each class
+        entry = position[(np.cumsum(is_used) - 1)[row]] * n_classes + code
+        shares = np.bincount(entry, weight, len(distinct) * n_classes).reshape(-1, n_classes)
         middle = np.median(distinct, axis=0)
         spread = np.median(np.linalg.norm(distinct - middle, axis=1)) or 1.0
         scale = scaler_by_hand(middle, np.full(len(middle), spread))
@@ -83,10 +112,13 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         nearness = Nystroem(gamma=1.0, n_components=n_landmarks, random_state=self.random_state)
         columns = FeatureUnion([("rows", "passthrough"), ("nearness", nearness)])
         with config_context(transform_output="default"):  # the user's setting is for other models
-            features = columns.fit_transform(cut.transform(scale.transform(distinct)))
-        # Equal rows count as one, with a weight for each class
-        shares = np.zeros((len(distinct), n_classes))
-        np.add.at(shares, (row.ravel(), codes[weight > 0]), weight[weight > 0])
+            rows = cut.transform(scale.transform(distinct))
+            nearness = columns.fit(rows).named_transformers["nearness"]
+            # The logistic regression is precise enough in single precision, in half of the time
+            dtype = np.float32 if n_classes == 2 else np.float64
+            features = np.empty((len(rows), rows.shape[1] + n_landmarks), dtype=dtype)
+            features[:, : rows.shape[1]] = rows
+            features[:, rows.shape[1] :] = nearness.transform(rows)
         learnt = _logistic if n_classes == 2 else _least_squares
         linear = learnt(features, shares, self.classes_)
         self._model = make_pipeline(scale, cut, columns, *linear).set_output(transform="default")
@@ -128,9 +160,21 @@ def _logistic(features: np.ndarray, shares: np.ndarray, labels: np.ndarray) -> l
     labels : ndarray of shape (n_classes,)
         Labels to predict.
     """
-    row, code = np.nonzero(shares)
-    model = LogisticRegression(C=2, max_iter=1000)
-    return [model.fit(features[row], labels[code], shares[row, code])]
+    weight = shares / shares.sum()
+    of_rows, of_second = weight.sum(axis=1), weight[:, 1]
+    penalty = 1 / (_C * shares.sum())
+
+    def cost(point: np.ndarray) -> tuple[float, np.ndarray]:
+        slopes = point[:-1]
+        odds = (features @ slopes.astype(features.dtype)).astype(float) + point[-1]
+        value = of_rows @ np.logaddexp(0, odds) - of_second @ odds + penalty / 2 * slopes @ slopes
+        off = of_rows * expit(odds) - of_second
+        slope = (off.astype(features.dtype) @ features).astype(float) + penalty * slopes
+        return value, np.append(slope, off.sum())
+
+    start = np.zeros(features.shape[1] + 1)
+    found = minimize(cost, start, jac=True, method="L-BFGS-B", options=_OPTIONS).x
+    return [linear_by_hand(found[None, :-1], found[-1:], labels)]
 
 
 def _least_squares(features: np.ndarray, shares: np.ndarray, labels: np.ndarray) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from sklearn.pipeline import make_union
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 #: Number of kernel values computed at a time, few enough for the caches of a processor.
 _PAIRS_AT_A_TIME = 250_000
 
+#: Number of entries of the splits of a table that are solved for together.
+_NUMBERS_AT_A_TIME = 1_000_000
+
 #: Maximal number of cells from which the parameters of the process are estimated.
 _MOST_COMPARED = 300
 
@@ -51,8 +55,11 @@ _PRECISE = 1e-6
 #: Logarithm of a negligible slope.
 _NO_SLOPE = -60.0
 
-#: Number of random splits of a table, and the multiple of noise added to one of its parts.
+#: Number of random splits of a table, and the multiple of noise added to one of its parts. Tables
+#: of many entries need fewer splits, as the mean over entries is less random.
 _N_SPLITS = 20
+_MIN_SPLITS = 2
+_NUMBERS_OF_SPLITS = 4_000_000
 
 _ADDED_NOISE = 0.5
 
@@ -206,12 +213,13 @@ class ReleasedTable:
             Class codes. Their frequencies among the rows of a cell are about the mean class
             probabilities of these rows.
         """
-        return self.read_numbers(numbers_of_public(self.transformer, X))
+        numbers = numbers_of_public(self.transformer, X)
+        return self.read_numbers(numbers, nearest_cells(numbers, self.centers)[:, 0])
 
-    def read_numbers(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same as `read`, for transformed rows, (n_public, n_columns)."""
+    def read_numbers(self, numbers: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same as `read`, for transformed rows and the nearest cell of each row."""
         class_proba = self.probability_field.class_proba(numbers)
-        return class_proba, assign_labels(class_proba, nearest_cells(numbers, self.centers)[:, 0])
+        return class_proba, assign_labels(class_proba, cells)
 
 
 def numbers_of_public(transformer: Estimator, X_public: Rows, name: str = "X_public") -> np.ndarray:
@@ -280,28 +288,44 @@ class ProbabilityField(NamedTuple):
         middle = self.centers.mean(axis=0)
         away, centers = numbers - middle, self.centers - middle
         products = away @ centers.T
-        squares = (away**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1)
-        squared = np.maximum(squares - 2 * products, 0)
-        return self.height * np.exp(-self.steepness * squared) + self.slope * products
+        kernel = (away**2).sum(axis=1)[:, None] + (centers**2).sum(axis=1)
+        products *= 2
+        kernel -= products
+        np.maximum(kernel, 0, out=kernel)
+        kernel *= -self.steepness
+        np.exp(kernel, out=kernel)
+        kernel *= self.height
+        products *= self.slope / 2
+        kernel += products
+        return kernel
 
-    def splits(self, noisy: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def splits(
+        self, noisy: np.ndarray, between: np.ndarray | None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield means in each cell from one part of a noisy table, and the other part.
 
         For `noise` with the distribution of the noise of the table, and any `part`,
         ``table + part * noise`` and ``table - noise / part`` have uncorrelated noise. Class
         probabilities from the first can therefore be scored by the second. `sharpened` converts
-        the means to class probabilities.
+        the means to class probabilities. `between` is the kernel of the cells, if it is known.
         """
-        between = self.kernel(self.centers)
+        if between is None:
+            between = self.kernel(self.centers)
         rng = np.random.default_rng(0)  # any seed suffices, and equal tables get equal splits
         deviation = (np.sqrt(self.variance) * self.total)[:, None]
-        covariance = between + np.diag(self.variance * (1 + _ADDED_NOISE**2))
-        factor = cho_factor(covariance, lower=True)
-        for _ in range(_N_SPLITS):
-            noise = deviation * rng.standard_normal(noisy.shape)
-            seen = _differences(noisy + _ADDED_NOISE * noise, self.total, self.overall)
-            means = self.overall + between @ cho_solve(factor, seen)
-            yield means, noisy - noise / _ADDED_NOISE
+        factor = _factor(between, self.variance * (1 + _ADDED_NOISE**2))
+        n_all = min(max(_NUMBERS_OF_SPLITS // noisy.size, _MIN_SPLITS), _N_SPLITS)
+        n_together = max(1, _NUMBERS_AT_A_TIME // noisy.size)
+        for first in range(0, n_all, n_together):
+            n_splits = min(n_together, n_all - first)
+            noises = deviation * rng.standard_normal((n_splits, *noisy.shape))
+            seen = [
+                _differences(noisy + _ADDED_NOISE * noise, self.total, self.overall)
+                for noise in noises
+            ]
+            solved = between @ cho_solve(factor, np.hstack(seen), overwrite_b=True)
+            for noise, means in zip(noises, np.hsplit(solved, n_splits), strict=True):
+                yield self.overall + means, noisy - noise / _ADDED_NOISE
 
     def class_proba(self, numbers: np.ndarray) -> np.ndarray:
         """Return the class probabilities at transformed rows, (n_rows, n_classes)."""
@@ -378,25 +402,26 @@ def smooth(
     overall = overall / overall.sum()
     difference = _differences(noisy, total, overall)
     scatter = (overall * (1 - overall)).sum() / (n_classes - 1)
-    squared = cdist(centers, centers, "sqeuclidean")
+    some = np.unique(np.linspace(0, len(centers) - 1, _MOST_COMPARED).astype(int))
+    squared = cdist(centers[some], centers[some], "sqeuclidean")
     unit = max(np.median(squared), 1e-300)  # a single distant center does not move the median
-    away = centers - centers.mean(axis=0)
+    away = (centers - centers.mean(axis=0))[some]
     variance = (noise_std**2 + total * scatter) / total**2
     height, steepness, slope, less = _likeliest(
         squared / unit,
         away @ away.T / unit,
-        difference / np.sqrt(scatter),
-        variance / scatter,
-        1 / total if target.splits_votes else None,
+        difference[some] / np.sqrt(scatter),
+        variance[some] / scatter,
+        1 / total[some] if target.splits_votes else None,
         smoothing,
     )
     variance = variance - (1 - less) * scatter / total
     process = scatter * height, steepness / 2 / unit, scatter * slope / unit
     unweighted = np.zeros_like(difference)
     probability_field = ProbabilityField(centers, overall, unweighted, *process, variance, total)
-    factor = cho_factor(probability_field.kernel(centers) + np.diag(variance), lower=True)
-    weights = cho_solve(factor, difference)
-    power = _sharpness(probability_field, noisy)
+    between = probability_field.kernel(centers)
+    weights = cho_solve(_factor(between, variance), difference)
+    power = _sharpness(probability_field, noisy, between)
     return probability_field._replace(weights=weights, power=power)
 
 
@@ -459,18 +484,13 @@ def _likeliest(
     fourth number is the variance of the votes divided by the variance of whole votes. It is 1 if
     `of_votes`, the variance of whole votes, is None.
     """
-    some = np.unique(np.linspace(0, len(squared) - 1, _MOST_COMPARED).astype(int))
-    squared = squared[np.ix_(some, some)]
-    products = products[np.ix_(some, some)]
-    difference = difference[some]
-    noise = variance[some]
     n_free = difference.shape[1] - 1
     # Logarithms of the four numbers
     start = np.array([0.0, 2.0, -3.3, 0.0])
     bounds = [(-6, 3), (-2, 6), (-11.3, 3.7), (0, 0)]
-    scattered = np.zeros(len(some))
+    scattered = np.zeros(len(squared))
     if of_votes is not None:
-        scattered = of_votes[some]
+        scattered = of_votes
         start[3] = -2.0
         bounds[::3] = (-9, 3), (-6, 0)
     if smoothing != "auto":  # a fixed length scale, without a linear term
@@ -482,9 +502,10 @@ def _likeliest(
         kernel = np.exp(point[0] - steepness * squared)
         linear = np.exp(point[2]) * products
         less = (1 - np.exp(point[3])) * scattered
-        factor = cho_factor(kernel + linear + np.diag(noise - less), lower=True)
+        factor = _factor(kernel + linear, variance - less)
         weights = cho_solve(factor, difference)
-        inverse = cho_solve(factor, np.eye(len(some)))
+        inverse, _ = dpotri(factor[0], lower=True)  # its lower triangle
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
         change = (n_free * inverse - weights @ weights.T) / 2
         off = (point - start) / 2
         value = (difference * weights).sum() / 2 + off @ off / 2
@@ -502,6 +523,13 @@ def _likeliest(
     return np.exp(found.x)
 
 
+def _factor(matrix: np.ndarray, diagonal: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return the Cholesky factor, of `cho_solve`, of a matrix after an addition to its diagonal."""
+    matrix = matrix.copy()
+    matrix.flat[:: len(matrix) + 1] += diagonal
+    return cho_factor(matrix, lower=True, overwrite_a=True)
+
+
 def sharpened(means: np.ndarray, power: float) -> np.ndarray:
     """Convert class means, (n_rows, n_classes), to class probabilities.
 
@@ -517,10 +545,12 @@ def floored(class_proba: np.ndarray) -> np.ndarray:
     return class_proba / class_proba.sum(axis=1, keepdims=True)
 
 
-def _sharpness(probability_field: ProbabilityField, noisy: np.ndarray) -> float:
+def _sharpness(
+    probability_field: ProbabilityField, noisy: np.ndarray, between: np.ndarray
+) -> float:
     """Return the power under which one part of the table predicts the other best."""
     gain = np.zeros(len(POWERS))
-    for means, hidden in probability_field.splits(noisy):
+    for means, hidden in probability_field.splits(noisy, between):
         gain += [(hidden * np.log(sharpened(means, power))).sum() for power in POWERS]
     return POWERS[int(np.argmax(gain))]
 

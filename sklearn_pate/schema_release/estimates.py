@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import isotonic_regression
 
 from ..encoding.values import text_of_number
 from .counts import (
@@ -290,10 +290,7 @@ def edges_of(
     if n_intervals < _MIN_INTERVALS:
         is_wide = bounds is None or leaves[-1] - leaves[0] < _MIN_STD * (bounds[1] - bounds[0])
         return _plain(leaves) if bounds is None or is_wide else bounds
-    cumulative = np.cumsum(counts)
-    cumulative = IsotonicRegression(y_min=0.0, y_max=total).fit_transform(
-        np.arange(N_LEAVES), cumulative
-    )
+    cumulative = isotonic_regression(np.cumsum(counts), y_min=0.0, y_max=total)
     if bounds is not None and _suit(bounds, leaves, cumulative / total):
         return bounds
     parts = np.linspace(0, 1, n_intervals + 1)

@@ -742,6 +742,14 @@ class ColumnSynthesizer(Synthesizer):
     def _estimates(self, published: Sequence[Any]) -> tuple[Columns, list[Any]]:
         """Return the columns of the published schema, and names of those without found values."""
         ranges, values = published[:2]
+        known = getattr(self, "_last_estimates", None)
+        if known is not None and known[0] is ranges and known[1] is values:
+            return known[2]
+        found = self._new_estimates(ranges, values)
+        self._last_estimates = ranges, values, found
+        return found
+
+    def _new_estimates(self, ranges: np.ndarray, values: Any) -> tuple[Columns, list[Any]]:
         release = self._schema_release()
         kinds = kinds_of(ranges, release.sd_ranges, release.limits)
         estimates, gaps, not_found = estimated(release, ranges, values, kinds)
@@ -802,6 +810,8 @@ class ColumnSynthesizer(Synthesizer):
         n_of_schema = self.n_steps - self._n_own_steps
         if len(published) < n_of_schema:
             return self._gather_schema(X, sample_weight, groups, published)
+        if self._estimated:
+            self._estimates(published)  # kept for the next step
         known = copy(self)
         known._learn_columns(published)
         X = known.schema_.check(X)

@@ -1,0 +1,90 @@
+"""Default fits on Adult, compared with the private boosting of interpret, DP-EBM.
+
+DP-EBM gets columns of numbers between public bounds, and categories as codes; the time of that
+conversion is not counted. Our fits get the DataFrame.
+"""
+
+import subprocess
+import sys
+import time
+import warnings
+from functools import partial
+
+import numpy as np
+from sklearn.datasets import make_classification
+
+from sklearn_pate import PATEClassifier
+
+from ..peers.columns import arrays
+from ..peers.tables import TABLES
+from ..shared import MissingError, data
+from .measure import Row, paired
+
+#: Process time, because other processes may use the same cores.
+CLOCK = time.process_time
+SETTINGS = {"epsilon": 1.0, "delta": 1e-5, "random_state": 0}
+
+
+def peer(quick):
+    """Fits and plans: seconds of CPU; a fit of DP-EBM is the baseline of the first two."""
+    try:
+        from interpret.privacy import DPExplainableBoostingClassifier
+    except ImportError:
+        raise MissingError("`pip install interpret-core`") from None
+    data("adult", "UCI Adult")
+    table = TABLES["Adult"](0)
+    codes = arrays(table, "codes", 0)
+    are_numbers = codes["n_categories"] == 0
+    X, y, X_public = table.X, table.y, table.X_public
+    n_rounds = 5
+    if quick:
+        X, y, X_public, n_rounds = X[:3000], y[:3000], X_public[:1000], 1
+    X_codes, y_codes = codes["X"][: len(y)], codes["y"][: len(y)]
+
+    warnings.simplefilter("ignore")  # both warn of a seed
+
+    def boosted():
+        DPExplainableBoostingClassifier(
+            feature_types=["continuous" if is_number else "nominal" for is_number in are_numbers],
+            privacy_bounds={int(k): (-1.0, 1.0) for k in np.flatnonzero(are_numbers)},
+            epsilon=1.0,
+            delta=1e-5,
+            n_jobs=1,
+            random_state=0,
+        ).fit(X_codes, y_codes)
+
+    def fit(*public):
+        PATEClassifier(**SETTINGS).fit(X, y, *public)
+
+    for warm_up in (boosted, fit, partial(fit, X_public)):
+        warm_up()
+    setting = f"Adult, {len(y):,} records, nothing declared, epsilon 1"
+    for name, *public in (("with public rows", X_public), ("without public rows",)):
+        yield Row(
+            f"default fit {name}",
+            "s of CPU",
+            "DP-EBM of interpret, on numbers",
+            setting,
+            paired(partial(fit, *public), boosted, n_rounds, clock=CLOCK),
+        )
+    small = make_classification(1000, 4, random_state=0)
+    for name, rows in (("1,000 x 4", small), ("Adult", (X, y))):
+        clf = PATEClassifier(**SETTINGS, on_bad_plan="warn")
+        yield Row(
+            f"plan of a fit without public rows, {name}",
+            "s of CPU",
+            "the fit",
+            "nothing declared",
+            paired(partial(clf.plan, *rows), partial(clf.fit, *rows), n_rounds, clock=CLOCK),
+        )
+    pairs = tuple(
+        (cpu_of_import("sklearn_pate"), cpu_of_import("sklearn")) for _ in range(n_rounds)
+    )
+    yield Row("import sklearn_pate", "s of CPU", "import sklearn", "a new process", pairs)
+
+
+def cpu_of_import(name):
+    """CPU seconds of a new process that imports a package."""
+    code = f"import time, {name}; print(time.process_time())"
+    run = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE)
+    return float(run.stdout)
