@@ -3,12 +3,14 @@
 import json
 import math
 import operator
+from copy import deepcopy
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 from .._version import __version__
 from ..rdp import NeighboringRelation
+from ..rdp.records import Record
 from ..report.formats import text_rounded_up
 from ..report.relations import change_in_words
 from ..report.statement import html_of_statement, summary_of
@@ -84,6 +86,10 @@ class PrivacySpent:
         costs: with `n_jobs`, the last fit of a search is the 1st of the main process. A
         `ledger.PrivacyLedger` counts the fits of all processes. Statements that differ only in this
         number are equal.
+    guarantee : dict or None
+        How `epsilon` and `delta` follow from the steps of the fit: the noise of each, the largest
+        change by one unit, and how costs add up. ``python -m sklearn_pate.verify`` recomputes
+        epsilon from it. None for a statement that was not made by a fit.
 
     Examples
     --------
@@ -115,6 +121,7 @@ class PrivacySpent:
     branches: tuple[str, ...] = ()
     version: str = __version__
     fit_number: int = field(default=1, compare=False)
+    guarantee: Record | None = field(default=None, compare=False)
 
     #: "spent", or "forecast" if nothing is spent yet.
     kind: ClassVar[str] = "spent"
@@ -151,6 +158,7 @@ class PrivacySpent:
 
     def __repr__(self) -> str:
         shown = self.__getstate__()
+        del shown["guarantee"]
         shown["epsilon"] = float(text_rounded_up(self.epsilon, n_decimals=6))
         parts = (f"{name}={value!r}" for name, value in shown.items())
         return f"{type(self).__name__}({', '.join(parts)})"
@@ -162,7 +170,9 @@ class PrivacySpent:
         -------
         dict
             The attributes by name, with tuples as lists; "format", the number of the format, which
-            is 1; and "kind", which is "spent", or "forecast" if nothing is spent yet.
+            is 2; and "kind", which is "spent", or "forecast" if nothing is spent yet. Without
+            "guarantee", if it is None. The file ``statement.schema.json`` of this package
+            describes all keys.
 
         Examples
         --------
@@ -171,11 +181,14 @@ class PrivacySpent:
         >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace_one", **numbers)
         >>> record = spent.to_dict()
         >>> record["format"], record["kind"], record["epsilon"]
-        (1, 'spent', 0.98)
+        (2, 'spent', 0.98)
         """
-        lists = {n: list(value) for n, value in vars(self).items() if isinstance(value, tuple)}
+        record = self.__getstate__()
+        record |= {name: list(value) for name, value in record.items() if isinstance(value, tuple)}
+        if record["guarantee"] is None:
+            del record["guarantee"]
         # Increase the number of the format if the meaning of a key changes
-        return {"format": 1, "kind": self.kind} | self.__getstate__() | lists
+        return {"format": 2, "kind": self.kind} | deepcopy(record)
 
     def to_json(self) -> str:
         """Return the result of `to_dict` as JSON; an infinite epsilon becomes "Infinity".

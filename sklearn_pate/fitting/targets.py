@@ -29,6 +29,7 @@ from ..methods.base import TableMethod
 from ..methods.choose import RARE
 from ..rdp import NeighboringRelation, Neighbors
 from ..rdp.cost import sum_up
+from ..rdp.records import Record, as_limit, composition, finished, sum_of_parts
 from ..releases.base import Step
 from ..releases.synthetic_rows import units_of
 from ..runtime.isolation import attempt, is_ours, suppress_output
@@ -97,6 +98,13 @@ class FirstRelease:
         return self.release.cost
 
     @property
+    def guarantee(self) -> Record:
+        """Its guarantee, as a part of a privacy statement."""
+        cost = self.cost
+        records = self.release.records()
+        return composition(records, cost, epsilon=cost.pure, delta=cost.delta)
+
+    @property
     def finds_target(self) -> bool:
         """Whether the target is found, and not declared."""
         return not isinstance(self.release, ShareRelease)
@@ -143,10 +151,15 @@ class FirstRelease:
             epsilon = max(epsilon, limit)
         if choice.is_fixed and plan.delta is not None:
             delta = plan.delta
+        total = {"epsilon": sum_up(cost.pure, epsilon), "delta": sum_up(cost.delta, delta)}
+        part = plan.guarantee
+        if part is not None:
+            rest = as_limit(part, epsilon=epsilon, delta=delta)
+            part = sum_of_parts([self.guarantee, rest], **total)
         return dataclasses.replace(
             plan,
-            epsilon=sum_up(cost.pure, epsilon),
-            delta=sum_up(cost.delta, delta),
+            **total,
+            guarantee=part,
             composition=plan.composition if plan.composition in _NAMED else "sum",
             first_release=self.release.describe(),
         )
@@ -475,6 +488,7 @@ def _statement_of(plan: Plan, first_release: FirstRelease) -> PrivacySpent:
         n_synthetic=0,
         tables=(first_release.release.released_as,),
         extra_releases=(),
+        guarantee=finished(first_release.guarantee),
     )
 
 

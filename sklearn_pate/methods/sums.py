@@ -31,10 +31,12 @@ from ..class_sums.statistic import (
     STEP,
     WITH_PUBLIC_ROWS,
     about_mean,
+    blocks_record,
     noise_of_sums,
     of_classes,
     sums_contribution,
     sums_cost,
+    sums_record,
     ticks_of,
     unit,
     whole_steps,
@@ -130,6 +132,14 @@ class SumsMechanism(TableMechanism):
     def cost(self, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
         """Return the cost of the noisy sums; see `class_sums.statistic.sums_cost`."""
         return sums_cost(checked_scale(self, "noise_multiplier"), contribution, orders)
+
+    def step_record(self, name: str, contribution: Contribution) -> Record:
+        """Return the record of the noisy sums; see `rdp.Event.records`."""
+        multiplier = checked_scale(self, "noise_multiplier")
+        blocks = blocks_record(
+            WITH_PUBLIC_ROWS, contribution, noise=self.noise_std, n_classes=self.n_classes
+        )
+        return sums_record(name, contribution, noise_multiplier=multiplier, blocks=blocks)
 
     def noisy(self, table: ArrayLike, random_state: Seed = None) -> np.ndarray:
         """Add noise to sums in whole steps, of shape (n_columns, n_classes + 1)."""

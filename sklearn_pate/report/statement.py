@@ -47,6 +47,7 @@ def html_of_statement(spent: "PrivacySpent") -> str:
         HTML.
     """
     shown = vars(spent) | {"epsilon": text_rounded_up(spent.epsilon)}
+    del shown["guarantee"]
     for name in ("not_covered", "tables", "extra_releases", "branches"):
         shown[name] = "; ".join(shown[name]) or None
     lines = [(name, str(value)) for name, value in shown.items() if value is not None]

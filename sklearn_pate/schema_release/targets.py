@@ -23,6 +23,8 @@ from ..aggregators import LaplaceMechanism
 from ..encoding.targets import ClassTarget, NumberTarget, Target
 from ..encoding.values import Cells
 from ..rdp import Cost, Event, Neighbors
+from ..rdp.discrete import GRID
+from ..rdp.records import Record, laplace_record
 from .counts import FIRST_NUMBER, N_BINS, N_LEAVES, range_bins
 from .estimates import _leaves, _occupied
 
@@ -116,6 +118,10 @@ class TargetRelease(ABC):
     def cost(self) -> Cost:
         """The `Cost` of the release, whose pure epsilon is at most `epsilon`."""
 
+    def records(self) -> list[Record]:
+        """Return the records of the release, for privacy statements."""
+        return [self.mechanism().step_record(self.released_as, self.neighbors.counts(1))]
+
     @staticmethod
     @abstractmethod
     def check(y: Any) -> np.ndarray:
@@ -180,6 +186,19 @@ class ClassRelease(TargetRelease):
         """The `Cost` of the counts and of the threshold."""
         own = Event(self.mechanism(), self.neighbors.counts(1)).cost()
         return Cost(own.rdp, own.mu_squared, own.pure, self.delta)
+
+    def records(self) -> list[Record]:
+        """Return the record of the counts and of the threshold; see `TargetRelease.records`."""
+        return [
+            laplace_record(
+                self.released_as,
+                self.neighbors.counts(1),
+                inverse_scale=1 / _scale(self.mechanism()),
+                grid=GRID,
+                delta=self.delta,
+                level=self.threshold(None),
+            )
+        ]
 
     def threshold(self, label: Any) -> int:
         """Return the smallest noisy count at which a label is a class."""
@@ -368,6 +387,11 @@ class RangeRelease(TargetRelease):
         contribution = self.neighbors.counts(1)
         first, second = (Event(noise, contribution).cost() for noise in self._mechanisms)
         return first.plus(second)
+
+    def records(self) -> list[Record]:
+        """Return the records of both partitions; see `TargetRelease.records`."""
+        contribution = self.neighbors.counts(1)
+        return [noise.step_record(self.released_as, contribution) for noise in self._mechanisms]
 
     @property
     def _mechanisms(self) -> tuple[LaplaceMechanism, LaplaceMechanism]:

@@ -32,6 +32,7 @@ from ..class_sums.statistic import (
     Centre,
     Sums,
     centre_cost,
+    centre_record,
     gather_sums,
     gather_total,
     noise_sizes,
@@ -39,6 +40,7 @@ from ..class_sums.statistic import (
     publish_sums,
     sums_contribution,
     sums_cost,
+    sums_record,
     ticks_of,
     with_constant,
 )
@@ -623,12 +625,16 @@ class ColumnSynthesizer(Synthesizer):
         """Return the event of the first steps, whose own statistics have the event `own`."""
         if not self._estimated:
             return own
-        of_schema = partial(
-            schema_cost, self._schema_release(), schema_contribution(neighbors), n_steps
-        )
+        release, contribution = self._schema_release(), schema_contribution(neighbors)
+        of_schema = partial(schema_cost, release, contribution, n_steps)
+        records = partial(release.records, contribution, n_steps=1 if n_steps == 1 else 2)
         if n_steps in (1, 2):
-            return ProvedEvent(of_schema, is_exact=True)
-        return ProvedEvent(partial(_sum_of_costs, of_schema, own.cost), is_exact=own.is_exact)
+            return ProvedEvent(of_schema, is_exact=True, stated=records)
+        return ProvedEvent(
+            partial(_sum_of_costs, of_schema, own.cost),
+            is_exact=own.is_exact,
+            stated=lambda: [*records(), *own.records(self._statistics)],
+        )
 
     def describe_schema(self) -> str | None:
         """Describe the schema release; see `Synthesizer.describe_schema`."""
@@ -1418,9 +1424,16 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         if self.noise_multiplier is None:
             raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
         self._validate_params()
-        price = centre_cost if n_steps == self.n_steps - 1 else sums_cost
+        is_mean = n_steps == self.n_steps - 1
+        price, record = (centre_cost, centre_record) if is_mean else (sums_cost, sums_record)
+        name = "the noisy mean of all rows" if is_mean else self._statistics
+        multiplier = self._multiplier_of_sums()
         contribution = sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS)
-        own = ProvedEvent(partial(price, self._multiplier_of_sums(), contribution), is_exact=True)
+        own = ProvedEvent(
+            partial(price, multiplier, contribution),
+            is_exact=True,
+            stated=lambda: [record(name, contribution, noise_multiplier=multiplier)],
+        )
         return self._with_schema(own, neighbors, n_steps)
 
     @property
