@@ -96,7 +96,9 @@ class Interval:
     def __mul__(self, other: Number) -> Interval:
         other = interval(other)
         if self.low >= 0 and other.low >= 0:
-            return Interval(_DOWN.multiply(self.low, other.low), _UP.multiply(self.high, other.high))
+            return Interval(
+                _DOWN.multiply(self.low, other.low), _UP.multiply(self.high, other.high)
+            )
         ends = [(x, y) for x in (self.low, self.high) for y in (other.low, other.high)]
         products_down = [_DOWN.multiply(x, y) for x, y in ends]
         return Interval(min(products_down), max(_UP.multiply(x, y) for x, y in ends))
@@ -254,7 +256,9 @@ def gaussian_of_pure(pure: Interval) -> Interval:
     """
     aim = (ONE / (ONE + pure.exp())).low
     holds = lambda mu: tail(interval(mu) / 2).high <= aim  # noqa: E731
-    return interval(least(holds, start=max(pure.high, Decimal("1e-12")), precision=Decimal("1e-10")))
+    return interval(
+        least(holds, start=max(pure.high, Decimal("1e-12")), precision=Decimal("1e-10"))
+    )
 
 
 # --- 3. costs -------------------------------------------------------------------------------------
@@ -482,7 +486,9 @@ def check_blocks(step: dict[str, Any]) -> None:
     noise, scale = known(blocks, "noise"), known(step, "scale")
     needed = replaced * scale * scale
     if needed.low > (noise * noise).high * (1 + TOLERANCE):
-        raise StatementError(f"the noise of the sums is below their change times the scale: {noise}")
+        raise StatementError(
+            f"the noise of the sums is below their change times the scale: {noise}"
+        )
     if count(blocks, "n_changed") == 1:
         one = (a + w + c + m) / replaced
         if one.low > known(step["contribution"], "l2_squared").high * (1 + TOLERANCE):
@@ -569,7 +575,11 @@ def sparse_vector(step: dict[str, Any]) -> Cost:
     largest drop of a noisy threshold. The probability is at most delta; it is the integral of
     min(1, n_queries / 2 exp(-(t - x) / b)) over a drop x with tail min(1, n_runs / 2 exp(-x / c)).
     """
-    pure, runs, queries = known(step, "run_epsilon"), count(step, "n_runs"), count(step, "n_queries")
+    pure, runs, queries = (
+        known(step, "run_epsilon"),
+        count(step, "n_runs"),
+        count(step, "n_queries"),
+    )
     b, c, t = (known(step, n) for n in ("distance_scale", "threshold_scale", "threshold"))
     if (1 / c + 2 / b).low > pure.high * (1 + TOLERANCE):
         raise StatementError("the scales of the comparisons cost more than the epsilon of a run")
@@ -790,7 +800,7 @@ def of_composition(part: dict[str, Any]) -> Guarantee:
     delta = interval(exact(part["delta"]))
     left = delta - cost.delta
     found = []
-    if left.low < 0 and cost.delta.low > 0 and not cost.delta.high <= delta.high * (1 + TOLERANCE):
+    if cost.delta.high > delta.high * (1 + TOLERANCE):
         return Guarantee(INFINITY, delta.high, "the deltas of the steps exceed the total")
     if cost.pure is not None:
         found.append((cost.pure.high, "sum of pure epsilons"))
@@ -864,9 +874,9 @@ def equal_parts(costs: list[Cost]) -> tuple[Interval, int]:
         for pure, times in cost.equal_pure:
             numbers[pure.high] += times
     if len(numbers) == 1:
-        ((pure, times),) = numbers.items()
+        ((number, times),) = numbers.items()
         if times <= _MOST_PURE:
-            return interval(pure), times
+            return interval(number), times
     return total(cost.pure for cost in costs if cost.pure is not None), 1
 
 
@@ -918,7 +928,7 @@ def branches_delta(
 
 
 def of_sum(part: dict[str, Any]) -> Guarantee:
-    """Return the guarantee of parts of which earlier ones chose later ones: epsilons and deltas add.
+    """Return the guarantee of parts of which earlier ones chose later ones: their sums.
 
     Each part claims an epsilon that holds for all that could have been chosen [DR, 3.16], so the
     claims add up, not the recomputed numbers of what was chosen.
@@ -982,7 +992,8 @@ def check(claim: dict[str, Any], found: Guarantee) -> None:
         claimed = number_of(claim[name])
         if needed > claimed * (1 + TOLERANCE):
             raise StatementError(
-                f"the statement claims {name} {digits(claimed)}, and its steps cost {digits(needed)}"
+                f"the statement claims {name} {digits(claimed)}, but its steps cost "
+                f"{digits(needed)}"
             )
 
 
@@ -1040,7 +1051,8 @@ def lines_of_step(
     for candidate in step.get("candidates", ()):
         nested += [(f"{candidate['count']} candidates: ", inner) for inner in candidate["steps"]]
     for prefix, inner in nested:
-        yield f"{indent}  {prefix}{inner['name']} ({noise_of(inner)}, {inner.get('count', 1)} times)"
+        times = f", {inner['count']} times" if inner.get("count", 1) != 1 else ""
+        yield f"{indent}  {prefix}{inner['name']} ({noise_of(inner)}{times})"
 
 
 def noise_of(step: dict[str, Any]) -> str:
@@ -1056,7 +1068,9 @@ def noise_of(step: dict[str, Any]) -> str:
         scale = (1 / interval(exact(step["inverse_scale"]))).high
         return f"{words}, scale {digits(scale, 5)} for change {digits(exact(changes['l1']), 4)}"
     if "limit" in step:
-        return f"{words}, limit {digits(exact(step['limit']))} at order {digits(exact(step['order']))}"
+        return (
+            f"{words}, limit {digits(exact(step['limit']))} at order {digits(exact(step['order']))}"
+        )
     return words
 
 

@@ -256,9 +256,7 @@ class GaussianMechanism(_AddedNoise):
     def step_record(self, name: str, contribution: Contribution) -> Record:
         """Return the record of the noisy table; see `rdp.Event.records`."""
         grid = GRID if self.is_exact else None
-        return gaussian_record(
-            name, contribution, scale=checked_scale(self, "sigma"), grid=grid
-        )
+        return gaussian_record(name, contribution, scale=checked_scale(self, "sigma"), grid=grid)
 
     def _noise(self, sigma: float) -> DiscreteGaussian | Gaussian:
         return DiscreteGaussian(sigma / GRID) if self.is_exact else Gaussian(sigma)

@@ -62,9 +62,7 @@ def with_guarantee(plan: Plan, inputs: Inputs) -> Plan:
     if plan.budget is not None:
         order = plan.budget.order
         labels = [filter_record(labels, order=order, limit=plan.budget.limit)]
-    part = composition(
-        [*prior, *labels], plan.cost, epsilon=plan.epsilon, delta=delta, order=order
-    )
+    part = composition([*prior, *labels], plan.cost, epsilon=plan.epsilon, delta=delta, order=order)
     return dataclasses.replace(plan, guarantee=part)
 
 
@@ -129,14 +127,25 @@ def labels_records(plan: Plan, inputs: Inputs) -> list[Record]:
             records.append(record_of(mechanism, name, inputs.contribution))
         else:
             name = f"{n_queries} queries of {inputs.n_teachers} teachers"
-            records.append(_of_queries(mechanism, name, n_queries, inputs))
+            is_all = len(plan.stages) == 1 and plan.budget is None and plan.test is None
+            own_cost = plan.own_cost if is_all else None
+            records.append(_of_queries(mechanism, name, n_queries, inputs, own_cost))
     return records
 
 
-def _of_queries(mechanism: Any, name: str, n_queries: int, inputs: Inputs) -> Record:
-    """Return the record of a stage; its noise is known for mechanisms with their own record."""
+def _of_queries(
+    mechanism: Any, name: str, n_queries: int, inputs: Inputs, own_cost: Cost | None
+) -> Record:
+    """Return the record of a stage; its noise is known for mechanisms with their own record.
+
+    `own_cost` is the cost of the stage, if it is known; for a user's mechanism, to compute it again
+    may be slow.
+    """
     n_classes = inputs.target.n_values
+    is_stated = "queries_record" in vars(type(mechanism))
+    if not is_stated and own_cost is not None:
+        return stated_record(name, own_cost)
     costs = mechanism.costs(n_teachers=inputs.n_teachers, n_classes=n_classes)
-    if "queries_record" not in vars(type(mechanism)):
+    if not is_stated:
         return stated_record(name, costs(n_queries))
     return mechanism.queries_record(name, n_queries, n_classes=n_classes, cost=costs(1))

@@ -69,6 +69,8 @@ def make_plan(inputs: Inputs) -> Plan:
                 f"their noise: {remedy}"
             )
         inputs.check_ledger(plan)
+        spent = dataclasses.replace(spent_of(plan), ledger=inputs.ledger_before())
+        plan = dataclasses.replace(plan, spent=spent)
     dry_run(inputs, plan)
     return forecast(inputs, plan)
 
@@ -108,11 +110,12 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
     labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))
     plan = with_guarantee(inputs.release.plan(labels), labels)
     delta_of_labels = delta / 2 if plan.delta is None else plan.delta
-    total = {"epsilon": of_rows + plan.epsilon, "delta": delta_of_rows + delta_of_labels}
+    both, delta = of_rows + plan.epsilon, delta_of_rows + delta_of_labels
     return dataclasses.replace(
         plan,
-        **total,
-        guarantee=after_rows(plan, inputs, **total),
+        epsilon=both,
+        delta=delta,
+        guarantee=after_rows(plan, inputs, epsilon=both, delta=delta),
         composition="sum",
         cost=prior.plus(plan.cost),
         own_cost=plan.cost,

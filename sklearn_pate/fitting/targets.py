@@ -151,14 +151,15 @@ class FirstRelease:
             epsilon = max(epsilon, limit)
         if choice.is_fixed and plan.delta is not None:
             delta = plan.delta
-        total = {"epsilon": sum_up(cost.pure, epsilon), "delta": sum_up(cost.delta, delta)}
+        both, delta_of_both = sum_up(cost.pure, epsilon), sum_up(cost.delta, delta)
         part = plan.guarantee
         if part is not None:
             rest = as_limit(part, epsilon=epsilon, delta=delta)
-            part = sum_of_parts([self.guarantee, rest], **total)
+            part = sum_of_parts([self.guarantee, rest], epsilon=both, delta=delta_of_both)
         return dataclasses.replace(
             plan,
-            **total,
+            epsilon=both,
+            delta=delta_of_both,
             guarantee=part,
             composition=plan.composition if plan.composition in _NAMED else "sum",
             first_release=self.release.describe(),

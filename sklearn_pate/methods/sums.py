@@ -55,6 +55,7 @@ from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors.smoothing import MIN_PROBA, assign_to_similar, numbers_of_public, sharpened
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Neighbors
 from ..rdp.discrete import TICKS
+from ..rdp.records import Record
 from ..readouts import ReleasedProba, SumsClassifier
 from ..releases.published_sums import PublishedSumsRelease
 from ..runtime.memory import code_digest

@@ -368,7 +368,9 @@ def fit_rdp(plan: Plan) -> np.ndarray:
     return rdp
 
 
-def search_record(plans: list[Plan], scorer: PublicScorer | PrivateScorer, count: TrialCount) -> Record:
+def search_record(
+    plans: list[Plan], scorer: PublicScorer | PrivateScorer, count: TrialCount
+) -> Record:
     """Return the record of the trials, for privacy statements; its cost is `search_cost`.
 
     Parameters
@@ -384,7 +386,9 @@ def search_record(plans: list[Plan], scorer: PublicScorer | PrivateScorer, count
         [(steps_of(plan.guarantee), scorer.score_scale(plan)) for plan in plans if plan.guarantee],
         mean=count.mean,
         eta=count.eta,
-        second_order=count.second_order(_of_one_trial(list(map(scorer.rdp, plans))), DEFAULT_ORDERS),
+        second_order=count.second_order(
+            _of_one_trial(list(map(scorer.rdp, plans))), DEFAULT_ORDERS
+        ),
     )
 
 

@@ -200,6 +200,9 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         warn_if_seeded(spent)
         self._warn_of_delta(plans[0], len(codes))
         account.check(spent, cost)
+        ledger: Any = account.ledger
+        if hasattr(ledger, "before"):
+            spent = replace(spent, ledger=ledger.before())
         self._seed_used = True  # noise is drawn from here on
         if of_rows is not None:  # once, before the trials, which share the rows
             fit_data["X_public"] = self._publish_rows(of_rows, spent, rows_seed, account)

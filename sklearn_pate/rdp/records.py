@@ -83,7 +83,7 @@ def laplace_record(
     -------
     dict
     """
-    record = {
+    record: Record = {
         "mechanism": "laplace",
         "name": name,
         "inverse_scale": exact_text(inverse_scale),
@@ -130,7 +130,7 @@ def gaussian_record(
     -------
     dict
     """
-    record = {
+    record: Record = {
         "mechanism": "gaussian",
         "name": name,
         "scale": exact_text(scale),
@@ -194,7 +194,7 @@ def argmax_record(
         Without costs that equal the cost of all noisy counts, which has a simple formula.
     """
     is_gaussian = noise == "gaussian"
-    record = {
+    record: Record = {
         "mechanism": "noisy argmax",
         "name": name,
         "noise": noise,
@@ -556,7 +556,7 @@ def _at_orders(record: Record, orders: Sequence[float]) -> Record:
     if _CURVE in record:
         curve: NDArray[np.float64] = record[_CURVE]
         kept["renyi"] = {
-            exact_text(order): exact_text(curve[DEFAULT_ORDERS == order].item())
+            exact_text(order): exact_text(curve[order == DEFAULT_ORDERS].item())
             for order in dict.fromkeys(orders)
         }
     trim: Callable[[Sequence[Record]], list[Record]] = lambda steps: [  # noqa: E731
@@ -567,9 +567,7 @@ def _at_orders(record: Record, orders: Sequence[float]) -> Record:
     if "branches" in kept:
         kept["branches"] = [trim(branch) for branch in kept["branches"]]
     if "candidates" in kept:
-        kept["candidates"] = [
-            part | {"steps": trim(part["steps"])} for part in kept["candidates"]
-        ]
+        kept["candidates"] = [part | {"steps": trim(part["steps"])} for part in kept["candidates"]]
     return kept
 
 
@@ -588,5 +586,3 @@ def _contribution(contribution: Contribution) -> dict[str, str]:
     """Return a contribution with exact numbers."""
     names = ("l1", "l2_squared", "linf")
     return {name: exact_text(getattr(contribution, name)) for name in names}
-
-
