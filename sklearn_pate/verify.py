@@ -105,6 +105,8 @@ class Interval:
 
     def __truediv__(self, other: Number) -> Interval:
         other = interval(other)
+        if self.low >= 0 and other.low > 0:
+            return Interval(_DOWN.divide(self.low, other.high), _UP.divide(self.high, other.low))
         if other.low <= 0 <= other.high:
             raise StatementError("a number of the statement leads to a division by zero")
         inverse = Interval(_DOWN.divide(1, other.high), _UP.divide(1, other.low))
@@ -137,6 +139,8 @@ class Interval:
 
     def sqrt(self) -> Interval:
         """Return the square root of a number that is at least 0."""
+        if self.high == 0:
+            return self
         root = self._by("sqrt")
         return Interval(max(root.low, Decimal(0)), root.high)
 
@@ -211,16 +215,14 @@ def _tail(x: Decimal) -> Interval:
 def _mills_ratio(x: Interval) -> Interval:
     """Return the tail divided by the density, from 3 on.
 
-    The continued fraction is 1 / (x + 1 / (x + 2 / (x + 3 / ...))). Its successive convergents lie
-    on both sides of the ratio, so two of them enclose it.
+    The continued fraction is 1 / (x + 1 / (x + 2 / (x + 3 / ...))). The part from n on is between 0
+    and n / x, so the fraction is between two successive convergents.
     """
-    ends = []
-    for n_terms in (70, 71):
-        value = x
-        for k in range(n_terms, 0, -1):
-            value = x + interval(k) / value
-        ends.append(1 / value)
-    return Interval(min(end.low for end in ends), max(end.high for end in ends))
+    n_terms = int(650 / (x.low * x.low)) + 3  # enough for 30 digits
+    value = Interval(x.low, (x + n_terms / x).high)
+    for k in range(n_terms - 1, 0, -1):
+        value = x + k / value
+    return 1 / value
 
 
 def gaussian_delta(epsilon: Interval, mu: Interval) -> Interval:
@@ -583,14 +585,15 @@ def sparse_vector(step: dict[str, Any]) -> Cost:
     b, c, t = (known(step, n) for n in ("distance_scale", "threshold_scale", "threshold"))
     if (1 / c + 2 / b).low > pure.high * (1 + TOLERANCE):
         raise StatementError("the scales of the comparisons cost more than the epsilon of a run")
-    half_queries, half_runs = (larger(interval(n) / 2, ONE) for n in (queries, runs))
-    first = c * half_runs.log()  # up to here, the drop has a tail of 1
-    last = larger(first, t - b * half_queries.log())  # from here on, some query passes
+    half_queries, half_runs = interval(queries) / 2, interval(runs) / 2
+    first = c * larger(half_runs, ONE).log()  # up to here, the drop has a tail of 1
+    last = larger(first, t - b * larger(half_queries, ONE).log())  # then, some query passes
     rate = 1 / b - 1 / c
     rising = half_queries * (-(t / b)).exp()
     up_to_first = rising * (first / b).exp()
     rest = rising / b * half_runs * ((rate * last).exp() - (rate * first).exp()) / rate
-    fails = up_to_first + larger(rest, ZERO)
+    at_last = larger(ONE - half_queries, ZERO) * half_runs * (-(last / c)).exp()
+    fails = up_to_first + larger(rest, ZERO) + at_last
     cost = pure_cost(pure, runs)
     cost.delta = known(step, "delta")
     if fails.low > cost.delta.high * (1 + Decimal("1e-6")):
@@ -847,20 +850,15 @@ def _with_delta(
     chosen = [each for each in costs if each.branches]
     if len(chosen) == 1 and len(costs) > 1:
         earlier = [each for each in costs if not each.branches]
-        deltas = branches_delta(earlier, chosen[0].branches)
-        if deltas is not None:
-            how = "the worst branch after each outcome of the earlier steps"
-            yield least_at(deltas, delta, start, Decimal("1e-4")), how
+        deltas = branches_delta(earlier, chosen[0].branches, delta)
+        # It takes seconds, so it is computed at the claim alone
+        if deltas is not None and deltas(interval(start)).high <= delta.low:
+            yield start, "the worst branch after each outcome of the earlier steps"
 
 
-def least_at(
-    delta_at: Callable[[Interval], Interval],
-    delta: Interval,
-    start: Decimal,
-    precision: Decimal = PRECISION,
-) -> Decimal:
+def least_at(delta_at: Callable[[Interval], Interval], delta: Interval, start: Decimal) -> Decimal:
     """Return the least epsilon at which a delta is small enough, rounded up."""
-    return least(lambda e: delta_at(interval(e)).high <= delta.low, start, precision)
+    return least(lambda e: delta_at(interval(e)).high <= delta.low, start)
 
 
 #: Largest number of equal pure steps whose losses are added up one by one.
@@ -887,41 +885,97 @@ def pair_of(costs: list[Cost]) -> tuple[Interval, Interval] | None:
     return None if mu_squared is None else (pure, mu_squared.sqrt())
 
 
-#: Number of intervals of the loss of earlier steps, and their reach in standard deviations.
-_N_CELLS, _REACH = 160, 7
+#: Orders at which the Renyi cost of a branch bounds its delta; any orders above 1 are valid.
+_ORDERS = [ONE.low + Decimal("0.1") * Decimal(20000) ** (Decimal(k) / 203) for k in range(204)]
+
+
+def curve_of(branch: Cost) -> Callable[[Interval], Interval]:
+    """Return a function that bounds the delta of a branch at any epsilon.
+
+    It is the least bound by the pure and Gaussian costs together, and by the Renyi costs: at order
+    a, delta is at most exp((a - 1) (renyi - epsilon)) (1 - 1 / a)**a / (a - 1) [CKS, 12].
+    """
+    pair = pair_of([branch])
+    lines = []
+    for order in _ORDERS:
+        renyi = branch.renyi(order)
+        if renyi is not None:
+            a = interval(order)
+            lines.append((a - 1, (a - 1) * (renyi + (1 - 1 / a).log()) - a.log()))
+    best = 0  # the line that was the least at the last epsilon
+
+    def exponent(place: int, epsilon: Interval) -> Decimal:
+        slope, offset = lines[place]
+        return (offset - slope * epsilon).high
+
+    def delta_at(epsilon: Interval) -> Interval:
+        nonlocal best
+        if epsilon.high < 0:  # the same test with exchanged data sets
+            return ONE - epsilon.exp() + epsilon.exp() * delta_at(-epsilon)
+        found = ONE
+        if lines:
+            for step in (1, -1):
+                while 0 <= best + step < len(lines) and exponent(best + step, epsilon) < exponent(
+                    best, epsilon
+                ):
+                    best += step
+            found = smaller(found, interval(exponent(best, epsilon)).exp())
+        if pair is not None:
+            pure, mu = pair
+            times = 1 if pure.high > 0 else 0
+            found = smaller(found, mixed_delta(epsilon, pure, times, mu))
+        return found
+
+    return delta_at
+
+
+#: Lowest loss of earlier steps and the largest distance of two losses, in standard deviations. Any
+#: numbers are valid; these are those of the library, which adds up the same cells.
+_LOWEST, _STEP = Decimal(-6), Decimal("0.008")
 
 
 def branches_delta(
-    earlier: list[Cost], branches: list[Cost]
+    earlier: list[Cost], branches: list[Cost], delta: Interval
 ) -> Callable[[Interval], Interval] | None:
     """Return a function that computes delta of earlier steps and the branch that follows.
 
     For every outcome with loss L of the earlier steps, the branch that follows has at most the
-    delta of the worst branch at epsilon - L. The delta is the mean of it over L, which is plus or
-    minus the pure cost plus a normal number with mean mu**2 / 2 and variance mu**2. Inside of a
-    cell of L, the largest loss of the cell is used.
+    delta of the worst branch at epsilon - L. The total is the mean over L, which is plus or minus
+    the pure cost plus a normal number with mean mu**2 / 2 and variance mu**2. The delta of a branch
+    is convex in exp(-L). So inside of a cell of L it is at most its chord, and the mean over the
+    cell is a sum over the two ends, which needs the probability of the cell and the mean of
+    exp(-L), a probability of the normal number with the opposite mean.
     """
     of_earlier = pair_of(earlier)
-    curves = [pair_of([branch]) for branch in branches]
-    if of_earlier is None or any(curve is None for curve in curves):
+    if of_earlier is None or of_earlier[1].high == 0:
         return None
     pure, mu = of_earlier
-    ends = [Decimal(2 * _REACH * k) / _N_CELLS - _REACH for k in range(_N_CELLS + 1)]
-    tails = [tail(interval(end)) for end in ends]
-    cells = [(ends[0], ONE - tails[0])]
-    cells += [(ends[k + 1], tails[k] - tails[k + 1]) for k in range(_N_CELLS)]
+    rest = delta.low * Decimal("1e-9")
+    reach = least(lambda x: tail(interval(x)).high <= rest, Decimal(7), Decimal("1e-12")) - _LOWEST
+    n_cells = math.ceil(reach / _STEP)
+    ends = [_LOWEST + reach * k / n_cells for k in range(n_cells + 1)]
+    above = [tail(interval(end)) for end in ends]
+    above_exp = [tail(interval(end) + mu) for end in ends]
+    losses = [mu * mu / 2 + mu * end for end in ends]
+    weights = [ONE - above[0], *(ZERO for _ in ends[1:])]
+    for k in range(len(ends) - 1):
+        probability, mean_exp = above[k] - above[k + 1], above_exp[k] - above_exp[k + 1]
+        at_low, at_high = (-losses[k]).exp(), (-losses[k + 1]).exp()
+        share = (mean_exp - probability * at_high) / (at_low - at_high)
+        weights[k] = weights[k] + share
+        weights[k + 1] = weights[k + 1] + probability - share
+
+    curves = [curve_of(branch) for branch in branches]
 
     def worst(epsilon: Interval) -> Interval:
-        deltas = [mixed_delta(epsilon, *(c[0], 1, c[1])) for c in curves if c is not None]
-        return max(deltas, key=lambda delta: delta.high)
+        return max((curve(epsilon) for curve in curves), key=lambda delta: delta.high)
 
     def delta_at(epsilon: Interval) -> Interval:
-        found = tails[-1]  # losses above all cells
+        found = above[-1]
         signs = [(ONE / (ONE + (-pure).exp()), pure), (ONE / (ONE + pure.exp()), -pure)]
-        for end, probability in cells:
-            of_noise = mu * mu / 2 + mu * end
-            for weight, shift in signs if pure.high > 0 else [(ONE, ZERO)]:
-                found = found + weight * probability * worst(epsilon - of_noise - shift)
+        for loss, weight in zip(losses, weights, strict=True):
+            for sign, shift in signs if pure.high > 0 else [(ONE, ZERO)]:
+                found = found + sign * weight * worst(epsilon - loss - shift)
         return found
 
     return delta_at
