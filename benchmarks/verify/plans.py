@@ -157,7 +157,7 @@ def random_aggregator(rng):
 
 
 def queries(rng):
-    """Queries of teachers in one or two stages, after some counts, within an epsilon or a filter."""
+    """Queries of teachers in one or two stages, after some counts; maybe with a filter."""
     inputs = a_fit(rng, random_releases(rng, most=1))
     inputs.target = ClassTarget(range(2 if rng.random() < 0.7 else 3))
     # A release in front that is cheap, so that the rest pays for queries
