@@ -218,7 +218,7 @@ def _mills_ratio(x: Interval) -> Interval:
     The continued fraction is 1 / (x + 1 / (x + 2 / (x + 3 / ...))). The part from n on is between 0
     and n / x, so the fraction is between two successive convergents.
     """
-    n_terms = int(650 / (x.low * x.low)) + 3  # enough for 30 digits
+    n_terms = int(500 / (x.low * x.low)) + 20  # enough for 20 digits
     value = Interval(x.low, (x + n_terms / x).high)
     for k in range(n_terms - 1, 0, -1):
         value = x + k / value
