@@ -798,6 +798,8 @@ def least(
 
 def of_composition(part: dict[str, Any]) -> Guarantee:
     """Return the guarantee of steps whose costs add up, by the best of all known ways."""
+    if not part["steps"]:
+        raise StatementError("a part of the statement lists no steps")
     costs = [cost_of(step) for step in part["steps"]]
     cost = composed(costs)
     delta = interval(exact(part["delta"]))
@@ -987,6 +989,8 @@ def of_sum(part: dict[str, Any]) -> Guarantee:
     Each part claims an epsilon that holds for all that could have been chosen [DR, 3.16], so the
     claims add up, not the recomputed numbers of what was chosen.
     """
+    if not part["parts"]:
+        raise StatementError("a part of the statement lists no steps")
     for each in part["parts"]:
         check(each, guarantee_of(each))
     epsilon = total(interval(exact(each["epsilon"])) for each in part["parts"]).high

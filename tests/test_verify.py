@@ -450,6 +450,8 @@ def test_private_test_that_passes_too_often_is_refused():
     "change, words",
     ({"format": 1}, "format 1 is not one of"),
     ({"guarantee": None}, "lists no steps"),
+    ({"guarantee": {"rule": "composition", "steps": []}}, "lists no steps"),
+    ({"guarantee": {"rule": "sum", "parts": []}}, "lists no steps"),
     ({"guarantee": {"rule": "trust me"}}, "unknown rule 'trust me'"),
     ({"guarantee": {"rule": "composition"}}, "'composition' part of the statement has no 'steps'"),
 )
