@@ -21,9 +21,31 @@ def gaussian_delta(epsilon, mu):
     return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
 
 
-def mixed_delta(epsilon, pure, mu):
+def mixed_delta(epsilon, pure, times, mu):
+    """Delta of steps of one pure cost each, and of Gaussian noise."""
     p = 1 / (1 + mp.exp(-pure))
-    return p * gaussian_delta(epsilon - pure, mu) + (1 - p) * gaussian_delta(epsilon + pure, mu)
+    return mp.fsum(
+        mp.binomial(times, k)
+        * p ** (times - k)
+        * (1 - p) ** k
+        * gaussian_delta(epsilon - (times - 2 * k) * pure, mu)
+        for k in range(times + 1)
+    )
+
+
+def equal_parts(steps):
+    """The pure cost of each of up to 40 equal parts of pure steps, and their number; or the sum."""
+    parts = []
+    for step in steps:
+        pure = costs(step)[0]
+        if pure < mp.inf:
+            times = step["n_runs"] if step["mechanism"] == "sparse vector" else step.get("count", 1)
+            parts.append((pure / times, times))
+    n_parts = sum(times for _, times in parts)
+    first = parts[0][0]
+    if n_parts <= 40 and all(mp.almosteq(pure, first, 1e-30) for pure, _ in parts):
+        return first, n_parts
+    return mp.fsum(pure * times for pure, times in parts), 1
 
 
 def root(delta_at, delta):
@@ -208,7 +230,8 @@ def epsilon(part):
         rest = sum(cost[1] for cost in all_costs if cost[0] == mp.inf)
         if pure > 0 and 0 < rest < mp.inf:
             mu_of_rest = mp.sqrt(rest)
-            found.append(root(lambda e: mixed_delta(e, pure, mu_of_rest), left))
+            each, times = equal_parts(part["steps"])
+            found.append(root(lambda e: mixed_delta(e, each, times, mu_of_rest), left))
         for order in map(number, part["renyi_orders"]):
             renyi = sum(cost[2](order) for cost in all_costs)
             a = order
