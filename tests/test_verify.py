@@ -156,7 +156,7 @@ def polled():
 PTR = {"accounting": "ptr", "n_queries": 100, "n_teachers": 150, "epsilon": 2.0}
 
 
-def tested():
+def with_private_test():
     """A fit with a private test, which may pass or not; its statement is the same."""
     clf = teachers(GNMax(20.0), **PTR)
     try:
@@ -217,7 +217,7 @@ PATHS = {
         "pure",
         {"sparse vector"},
     ),
-    "private test": (tested, "propose-test-release", {"noisy argmax"}),
+    "private test": (with_private_test, "propose-test-release", {"noisy argmax"}),
     "constant": (
         public(teachers(ImmutableArgmax(5.0, gamma=0.1), epsilon=None)),
         "renyi",
