@@ -7,6 +7,7 @@
     python -m benchmarks signal [--seeds S ...]          warnings of no relation
     python -m benchmarks shift [--seeds S ...]           public rows from elsewhere
     python -m benchmarks targets [--seeds S ...]         several targets in one fit
+    python -m benchmarks verify [--plans N] [--seed S]   statements, recomputed by verify.py
 
 `--help` after each says more.
 """
@@ -14,7 +15,7 @@
 import sys
 from importlib import import_module
 
-PARTS = ("speed", "peers", "regression", "papers", "signal", "shift", "targets")
+PARTS = ("speed", "peers", "regression", "papers", "signal", "shift", "targets", "verify")
 
 
 def main(arguments):

@@ -457,7 +457,7 @@ NUMBERS = {"n_teachers": np.int64(9), "n_queries": 5, "n_answered": np.int64(4)}
 def test_privacy_statement_converts_to_dict_and_json():
     spent = PrivacySpent(np.float64(0.75), 1e-5, "renyi", "record", "replace one", **NUMBERS)
     record = spent.to_dict()
-    assert record["format"] == 1 and record["kind"] == "spent"
+    assert record["format"] == 2 and record["kind"] == "spent"
     assert {type(value) for value in record.values()} == {int, float, str, list}
     assert json.loads(spent.to_json()) == record
     assert PrivacyForecast(**vars(spent)).to_dict() == record | {"kind": "forecast"}

@@ -10,6 +10,7 @@ import numpy as np
 from ..encoding.targets import ClassTarget, Target
 from ..forecasts import CellForecast
 from ..rdp import Cost
+from ..rdp.records import Record
 from ..report.formats import text_rounded_up
 from ..report.plan import html_of_plan, text_of_plan
 from .findings import Finding, findings_of
@@ -214,6 +215,8 @@ class Plan:
         without `y_public`.
     trials_note : str
         Reason why there are no trials although `y_public` is given; else empty.
+    guarantee : dict or None
+        How `epsilon` follows from the steps, from `rdp.records`; None for a plan of queries alone.
 
     Examples
     --------
@@ -251,6 +254,7 @@ class Plan:
     first_release: str = ""
     trials: tuple[Trial, ...] = ()
     trials_note: str = ""
+    guarantee: Record | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return text_of_plan(self)

@@ -1,17 +1,22 @@
 """Statement of the privacy that a fit spent, which is safe to publish."""
 
+import hashlib
 import json
 import math
 import operator
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
+from os import PathLike
 from typing import Any, ClassVar
 
 from .._version import __version__
 from ..rdp import NeighboringRelation
+from ..rdp.records import Record
 from ..report.formats import text_rounded_up
 from ..report.relations import change_in_words
 from ..report.statement import html_of_statement, summary_of
+from ..report.steps import sentences_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,6 +89,13 @@ class PrivacySpent:
         costs: with `n_jobs`, the last fit of a search is the 1st of the main process. A
         `ledger.PrivacyLedger` counts the fits of all processes. Statements that differ only in this
         number are equal.
+    guarantee : dict or None
+        How `epsilon` and `delta` follow from the steps of the fit: the noise of each, the largest
+        change by one unit, and how costs add up. ``python -m sklearn_pate.verify`` recomputes
+        epsilon from it. None for a statement that was not made by a fit.
+    ledger : dict or None
+        Limits of the ledger, and the number and the total epsilon of the fits that it had recorded
+        when this fit was planned; None without a `ledger.PrivacyLedger`.
 
     Examples
     --------
@@ -115,6 +127,8 @@ class PrivacySpent:
     branches: tuple[str, ...] = ()
     version: str = __version__
     fit_number: int = field(default=1, compare=False)
+    guarantee: Record | None = field(default=None, compare=False)
+    ledger: Record | None = field(default=None, compare=False)
 
     #: "spent", or "forecast" if nothing is spent yet.
     kind: ClassVar[str] = "spent"
@@ -151,18 +165,32 @@ class PrivacySpent:
 
     def __repr__(self) -> str:
         shown = self.__getstate__()
+        del shown["guarantee"], shown["ledger"]
         shown["epsilon"] = float(text_rounded_up(self.epsilon, n_decimals=6))
         parts = (f"{name}={value!r}" for name, value in shown.items())
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, model: str | PathLike[str] | None = None) -> dict[str, Any]:
         """Return the attributes as a dict of numbers and text, to be stored with a model.
+
+        Parameters
+        ----------
+        model : str or path-like, default=None
+            The file of the exported model. The dict then has its SHA-256 digest as "model_sha256",
+            so that a recipient can tell that both belong together.
 
         Returns
         -------
         dict
             The attributes by name, with tuples as lists; "format", the number of the format, which
-            is 1; and "kind", which is "spent", or "forecast" if nothing is spent yet.
+            is 2; and "kind", which is "spent", or "forecast" if nothing is spent yet. Without
+            "guarantee" and "ledger", if they are None. The file ``statement.schema.json`` of this
+            package describes all keys.
+
+        Raises
+        ------
+        OSError
+            If the file of the model cannot be read.
 
         Examples
         --------
@@ -171,14 +199,26 @@ class PrivacySpent:
         >>> spent = PrivacySpent(0.98, 1e-5, "gaussian", "record", "replace_one", **numbers)
         >>> record = spent.to_dict()
         >>> record["format"], record["kind"], record["epsilon"]
-        (1, 'spent', 0.98)
+        (2, 'spent', 0.98)
         """
-        lists = {n: list(value) for n, value in vars(self).items() if isinstance(value, tuple)}
+        record = self.__getstate__()
+        record |= {name: list(value) for name, value in record.items() if isinstance(value, tuple)}
+        record = {name: v for name, v in record.items() if v is not None or name == "n_teachers"}
+        if model is not None:
+            with open(model, "rb") as file:
+                record["model_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
         # Increase the number of the format if the meaning of a key changes
-        return {"format": 1, "kind": self.kind} | self.__getstate__() | lists
+        return {"format": 2, "kind": self.kind} | deepcopy(record)
 
-    def to_json(self) -> str:
+    def to_json(self, model: str | PathLike[str] | None = None) -> str:
         """Return the result of `to_dict` as JSON; an infinite epsilon becomes "Infinity".
+
+        ``python -m sklearn_pate.verify statement.json`` recomputes epsilon and delta from it.
+
+        Parameters
+        ----------
+        model : str or path-like, default=None
+            As in `to_dict`.
 
         Returns
         -------
@@ -193,7 +233,7 @@ class PrivacySpent:
         >>> json.loads(spent.to_json()) == spent.to_dict()
         True
         """
-        record = self.to_dict()
+        record = self.to_dict(model)
         if not math.isfinite(self.epsilon):
             record["epsilon"] = "Infinity"
         return json.dumps(record, allow_nan=False)
@@ -201,6 +241,27 @@ class PrivacySpent:
     def _repr_html_(self) -> str:
         """Return HTML for a notebook, on light and dark pages."""
         return html_of_statement(self)
+
+    def describe_steps(self) -> list[str]:
+        """Return a sentence for each step of the fit, and for the addition of their costs.
+
+        Returns
+        -------
+        list of str
+            Sentences on the noise of each step and on the largest change by one unit; safe to
+            publish. Empty for a statement that was not made by a fit.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn_pate import PATEClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = PATEClassifier(epsilon=20, classes=[0, 1, 2], method="neighbors")
+        >>> clf = clf.fit(X[::2], y[::2], X_public=X[1::2])
+        >>> clf.privacy_spent_.describe_steps()[1]
+        'The costs of these steps add up to epsilon 20 at delta 0.'
+        """
+        return [] if self.guarantee is None else sentences_of(self.guarantee, self.unit)
 
     def summary(self) -> str:
         """Return the guarantee in words, for a person who approves it; epsilon is rounded up.

@@ -19,11 +19,13 @@ from .._sklearn import Interval
 from ..rdp.bounds import argmax_bounds
 from ..rdp.checks import check_votes, margins
 from ..rdp.cost import bisect
+from ..rdp.records import Record, argmax_record, sparse_vector_record, stated_record
 from ..secure import noise_generator
 from .base import NOISES, POSITIVE, Aggregator, checked_scale
 
 if TYPE_CHECKING:
     from .._typing import Seed
+    from ..rdp.cost import Cost
 
 
 class _NoisyArgmax(Aggregator):
@@ -126,6 +128,19 @@ class LNMax(_NoisyArgmax):
 
     bounds = _NoisyArgmax._bounds_of_noise
 
+    def queries_record(self, name: str, n_queries: int, *, n_classes: int, cost: Cost) -> Record:
+        """Return the record of the queries; see `Mechanism.queries_record`."""
+        return argmax_record(
+            name,
+            rdp.Contribution.of_counts(2),
+            noise="laplace",
+            scale=checked_scale(self, "gamma"),
+            grid=None if self.noise == "continuous" else 1.0,
+            count=n_queries,
+            curve=cost.rdp,
+            pure=cost.pure,
+        )
+
     def with_scale(self, scale: float) -> Self | None:
         """Return a copy with Laplace noise of this scale; see `Aggregator.with_scale`."""
         return clone(self).set_params(gamma=1 / scale) if self.gamma is None else None
@@ -189,6 +204,19 @@ class ExponentialNMax(_NoisyArgmax):
 
     bounds = _NoisyArgmax._bounds_of_noise
 
+    def queries_record(self, name: str, n_queries: int, *, n_classes: int, cost: Cost) -> Record:
+        """Return the record of the queries; see `Mechanism.queries_record`."""
+        return argmax_record(
+            name,
+            rdp.Contribution.of_counts(2),
+            noise="exponential",
+            scale=checked_scale(self, "gamma"),
+            grid=None,
+            count=n_queries,
+            curve=cost.rdp,
+            pure=cost.pure,
+        )
+
 
 class GNMax(_NoisyArgmax):
     """Argmax of the votes with Gaussian noise, from Papernot et al. (2018).
@@ -251,6 +279,19 @@ class GNMax(_NoisyArgmax):
         variance = checked_scale(self, "sigma") ** 2
         return replace(bounds, rdp=lambda orders, n_teachers, n_classes: orders / variance)
 
+    def queries_record(self, name: str, n_queries: int, *, n_classes: int, cost: Cost) -> Record:
+        """Return the record of the queries; see `Mechanism.queries_record`."""
+        return argmax_record(
+            name,
+            rdp.Contribution.of_counts(2),
+            noise="gaussian",
+            scale=checked_scale(self, "sigma"),
+            grid=None if self.noise == "continuous" else 1.0,
+            count=n_queries,
+            curve=cost.rdp,
+            pure=cost.pure,
+        )
+
     def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this standard deviation; see `Aggregator.with_scale`."""
         return clone(self).set_params(sigma=scale) if self.sigma is None else None
@@ -303,6 +344,19 @@ class _CheckedGNMax(Aggregator):
         symmetric = not self.uses_student_proba
         return rdp.PrivacyBounds(
             gdp_mu=gdp_mu, rdp=of_query, steps=steps, label_symmetric=symmetric
+        )
+
+    def _record_of_both_steps(self, name: str, n_queries: int, cost: Cost) -> Record:
+        """Return the record of checks and answers; see `Mechanism.queries_record`."""
+        return argmax_record(
+            name,
+            rdp.Contribution.of_counts(2),
+            noise="gaussian",
+            scale=float(self.sigma2),
+            check_scale=float(self.sigma1),
+            count=n_queries,
+            curve=cost.rdp,
+            pure=cost.pure,
         )
 
     @property
@@ -418,6 +472,10 @@ class ConfidentGNMax(_CheckedGNMax):
         """
         return self._bounds_of_both_steps()
 
+    def queries_record(self, name: str, n_queries: int, *, n_classes: int, cost: Cost) -> Record:
+        """Return the record of the queries; see `Mechanism.queries_record`."""
+        return self._record_of_both_steps(name, n_queries, cost)
+
     published_rdp = _CheckedGNMax.published_rdp
 
     def _agreement(self, votes: np.ndarray, student_proba: ArrayLike | None) -> np.ndarray:
@@ -482,6 +540,10 @@ class InteractiveGNMax(_CheckedGNMax):
         One teacher changes the largest excess over the student's expectation by at most 1.
         """
         return self._bounds_of_both_steps()
+
+    def queries_record(self, name: str, n_queries: int, *, n_classes: int, cost: Cost) -> Record:
+        """Return the record of the queries; see `Mechanism.queries_record`."""
+        return self._record_of_both_steps(name, n_queries, cost)
 
     published_rdp = _CheckedGNMax.published_rdp
 
@@ -602,6 +664,22 @@ class ImmutableArgmax(Aggregator):
             return rdp.pure_rdp(pure, orders) if pure < math.inf else np.full(len(orders), np.inf)
 
         return rdp.PrivacyBounds(rdp=of_query)
+
+    def queries_record(self, name: str, n_queries: int, *, n_classes: int, cost: Cost) -> Record:
+        """Return the record of the queries; see `Mechanism.queries_record`."""
+        change = 1 + self._added(n_classes)
+        if change == math.inf:
+            return stated_record(name, cost.times(n_queries))
+        is_gaussian = self.sigma is not None
+        return argmax_record(
+            name,
+            rdp.Contribution(l1=2 * change, l2_squared=2 * change**2, linf=change),
+            noise="gaussian" if is_gaussian else "laplace",
+            scale=checked_scale(self, "sigma" if is_gaussian else "gamma"),
+            count=n_queries,
+            curve=cost.rdp,
+            pure=cost.pure,
+        )
 
     def claimed_rdp(self, votes: ArrayLike, orders: ArrayLike) -> NDArray[np.float64]:
         """Return the cost that the paper claims, which is not a bound.
@@ -736,6 +814,18 @@ class StableArgmax(Aggregator):
             return rdp.Cost(n_runs * cost, n_runs * mu_squared, n_runs * run_epsilon, delta=delta)
 
         return rdp.PrivacyBounds(total=total)
+
+    def queries_record(self, name: str, n_queries: int, *, n_classes: int, cost: Cost) -> Record:
+        """Return the record of the runs; see `Mechanism.queries_record`."""
+        return sparse_vector_record(
+            name,
+            run_epsilon=checked_scale(self, "run_epsilon"),
+            n_runs=int(self.max_unstable),
+            n_queries=n_queries,
+            scales=self._scales(),
+            threshold=self.stability_needed(n_queries),
+            delta=float(self.delta),
+        )
 
     def with_scale(self, scale: float) -> Self | None:
         """Return a copy with a `run_epsilon` of 1 / scale; see `Aggregator.with_scale`."""

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from .._sklearn import CheckedEstimator, Interval, StrOptions
 from ..rdp import (
     DEFAULT_ORDERS,
+    Contribution,
     DiscreteGaussian,
     PrivacyBounds,
     worst_case_rdp,
@@ -29,7 +30,8 @@ from ..rdp.bounds import (
 )
 from ..rdp.checks import as_array, check_log_proba, check_orders, check_votes
 from ..rdp.cost import total_cost
-from ..rdp.discrete import TICKS
+from ..rdp.discrete import GRID, TICKS
+from ..rdp.records import Record, gaussian_record
 from ..secure import noise_generator
 
 if TYPE_CHECKING:
@@ -127,6 +129,30 @@ class Mechanism(CheckedEstimator, metaclass=ABCMeta):
             Empty bounds by default.
         """
         return PrivacyBounds()
+
+    def queries_record(self, name: str, n_queries: int, *, n_classes: int, cost: Cost) -> Record:
+        """Return the record of the queries, for privacy statements.
+
+        Only the method of the mechanism's own class is used, and no inherited one, because a
+        subclass may have other noise. Without an own method, a statement has the cost alone.
+
+        Parameters
+        ----------
+        name : str
+            The queries, in words.
+        n_queries : int
+            Number of queries.
+        n_classes : int
+            Number of classes.
+        cost : rdp.Cost
+            Cost of one query, at `rdp.DEFAULT_ORDERS`.
+
+        Returns
+        -------
+        dict
+            From a function of `rdp.records`.
+        """
+        raise NotImplementedError
 
     def missing_bounds(self) -> str:
         """Return the remedy for an infinite cost, as a part of an error message.
@@ -529,6 +555,13 @@ class SoftVote(SoftAggregator):
         return PrivacyBounds(
             rdp=lambda orders, n_teachers, n_classes: orders / sigma**2, exact=True
         )
+
+    def queries_record(self, name: str, n_queries: int, *, n_classes: int, cost: Cost) -> Record:
+        """Return the record of the queries; see `Mechanism.queries_record`."""
+        grid = None if self.noise == "continuous" else GRID
+        scale = checked_scale(self, "sigma")
+        two = Contribution.of_counts(2)
+        return gaussian_record(name, two, scale=scale, grid=grid, count=n_queries)
 
     def soft_labels(self, sums: ArrayLike, random_state: Seed = None) -> NDArray[np.float64]:
         """Draw the released distribution over classes of each query.

@@ -22,6 +22,7 @@ from ..rdp import (
 from ..rdp.bounds import check_stated
 from ..rdp.checks import as_array
 from ..rdp.discrete import GRID, gaussian_table_cost, laplace_table_cost
+from ..rdp.records import Record, gaussian_record, laplace_record, stated_record
 from ..secure import noise_generator
 from .base import NOISES, checked_scale, whole_ticks
 
@@ -190,6 +191,14 @@ class LaplaceMechanism(_AddedNoise):
         scale = checked_scale(self, "scale")
         return laplace_table_cost(scale, contribution, orders, discrete=self.is_exact)
 
+    def step_record(self, name: str, contribution: Contribution) -> Record:
+        """Return the record of the noisy table; see `rdp.Event.records`."""
+        inverse = 1 / checked_scale(self, "scale")
+        if not math.isfinite(contribution.l1):
+            return stated_record(name, self.cost(contribution))
+        grid = GRID if self.is_exact else None
+        return laplace_record(name, contribution, inverse_scale=inverse, grid=grid)
+
     def _noise(self, scale: float) -> DiscreteLaplace | Laplace:
         return DiscreteLaplace(GRID / scale) if self.is_exact else Laplace(scale)
 
@@ -243,6 +252,11 @@ class GaussianMechanism(_AddedNoise):
         """Return the cost of the noisy table; see `rdp.discrete.gaussian_table_cost`."""
         sigma = checked_scale(self, "sigma")
         return gaussian_table_cost(sigma, contribution, orders, discrete=self.is_exact)
+
+    def step_record(self, name: str, contribution: Contribution) -> Record:
+        """Return the record of the noisy table; see `rdp.Event.records`."""
+        grid = GRID if self.is_exact else None
+        return gaussian_record(name, contribution, scale=checked_scale(self, "sigma"), grid=grid)
 
     def _noise(self, sigma: float) -> DiscreteGaussian | Gaussian:
         return DiscreteGaussian(sigma / GRID) if self.is_exact else Gaussian(sigma)

@@ -35,6 +35,7 @@ from ..rdp.checks import check_orders
 from ..rdp.contribution import check_contribution
 from ..rdp.cost import bisect
 from ..rdp.discrete import DiscreteGaussian
+from ..rdp.records import Record, exact_text, gaussian_record
 from ..runtime.isolation import suppress_output
 from ..runtime.sites import plus
 from ..runtime.workers import batch_size, run, threads_limited, threads_per_worker
@@ -385,6 +386,18 @@ def centre_cost(
     return Cost(part * cost.rdp, part * cost.mu_squared, math.inf)
 
 
+def centre_record(name: str, contribution: Contribution, *, noise_multiplier: float) -> Record:
+    """Return the record of the mean only, for privacy statements; its cost is `centre_cost`.
+
+    Parameters
+    ----------
+    name, contribution, noise_multiplier
+        As in `sums_record`.
+    """
+    scale = noise_multiplier / math.sqrt(MEAN_FRACTION * _ROUNDED)
+    return gaussian_record(name, contribution, scale=scale, grid=1 / _PER_STEP)
+
+
 def sums_cost(
     noise_multiplier: float, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS
 ) -> Cost:
@@ -417,6 +430,56 @@ def sums_cost(
     mu_squared = discrete_gaussian_mu_squared([noise_multiplier * _PER_STEP], [_PER_STEP**2])
     rdp = check_orders(orders) / (2 * noise_multiplier**2)
     return Cost(changed * rdp, changed * mu_squared, math.inf)
+
+
+def sums_record(
+    name: str,
+    contribution: Contribution,
+    *,
+    noise_multiplier: float,
+    blocks: Record | None = None,
+) -> Record:
+    """Return the record of the sums, for privacy statements; its cost is `sums_cost`.
+
+    Parameters
+    ----------
+    name : str
+        The released statistic, in words.
+    contribution, noise_multiplier
+        As in `sums_cost`.
+    blocks : dict or None, default=None
+        From `blocks_record`.
+    """
+    return gaussian_record(
+        name, contribution, scale=noise_multiplier, grid=1 / _PER_STEP, blocks=blocks
+    )
+
+
+def blocks_record(
+    blocks: Blocks, contribution: Contribution, *, noise: float, n_classes: int
+) -> Record:
+    """Return the released blocks, from which `sensitivity` can be recomputed.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The released blocks; their noise multiplier is that of all blocks together.
+    contribution : rdp.Contribution
+        From `sums_contribution`.
+    noise : float
+        Standard deviation of the noise on each sum by class, in records.
+    n_classes : int
+        Number of classes.
+    """
+    return {
+        "n_classes": int(n_classes),
+        "n_changed": 1 if contribution.l2_squared < 1 else 2,
+        "total": exact_text(blocks.total),
+        "counts": exact_text(blocks.counts),
+        "moment": exact_text(free_weight(n_classes) if blocks.has_moment else 0.0),
+        "least_product": exact_text(blocks.min_product),
+        "noise": exact_text(noise),
+    }
 
 
 class GatheredTotal(NamedTuple):

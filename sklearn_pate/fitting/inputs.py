@@ -239,17 +239,26 @@ class Inputs:
                 "have an entry for the synthetic rows: call poll with this ledger, or use the same "
                 "parameters in fit_votes as in poll"
             )
-        entry = None if self.first_release is None else self.first_release.entry
-        if self.prefix is not None:
-            entry = self.prefix.synthesis.entry_in(ledger)
         try:
-            ledger.check(plan.spent, self.recorded_cost(plan), entry)
+            ledger.check(plan.spent, self.recorded_cost(plan), self._entry)
         except TypeError as error:
             raise TypeError(
                 "ledger must have check(spent, cost, entry=None) and record(spent, cost, "
                 f"entry=None), like ledger.PrivacyLedger; got {type(ledger).__name__}: "
                 f"{error}"
             ) from error
+
+    @property
+    def _entry(self) -> Any:
+        """Entry of the ledger with the steps that this fit has already published, or None."""
+        if self.prefix is not None:
+            return self.prefix.synthesis.entry_in(self.estimator.ledger)
+        return None if self.first_release is None else self.first_release.entry
+
+    def ledger_before(self) -> Any:
+        """Return the total of earlier fits in the ledger, for a statement; None if it has none."""
+        ledger = self.estimator.ledger
+        return ledger.before(self._entry) if hasattr(ledger, "before") else None
 
     @contextmanager
     def phase(self, name: str, total: Any) -> Iterator[Callable[[int], None]]:

@@ -16,9 +16,11 @@ from ..exceptions import BadPlanError, BudgetExceededError, warn
 from ..public import MOST_VALUES, useless_columns
 from ..rdp import DEFAULT_ORDERS
 from ..rdp.bounds import bounds_of
+from ..rdp.records import finished
 from ..releases.prefix import fixed_by
 from ..runtime.isolation import suppress_output
 from .dry_run import dry_run
+from .guarantees import after_rows, with_guarantee
 from .seeds import warn_if_seeded
 
 if TYPE_CHECKING:
@@ -67,13 +69,15 @@ def make_plan(inputs: Inputs) -> Plan:
                 f"their noise: {remedy}"
             )
         inputs.check_ledger(plan)
+        spent = dataclasses.replace(spent_of(plan), ledger=inputs.ledger_before())
+        plan = dataclasses.replace(plan, spent=spent)
     dry_run(inputs, plan)
     return forecast(inputs, plan)
 
 
 def spending_plan(inputs: Inputs) -> Plan:
     """Return a plan with its queries and cost, without a dry run or a forecast of accuracy."""
-    plan = inputs.release.plan(inputs)
+    plan = with_guarantee(inputs.release.plan(inputs), inputs)
     if inputs.first_release is not None:
         plan = inputs.first_release.added_to(plan, inputs.cap, inputs.choice)
     plan = dataclasses.replace(plan, spent=spent_by(plan, inputs))
@@ -104,12 +108,14 @@ def _plan_after_rows(inputs: Inputs) -> Plan:
         )
     left = None if epsilon is None else epsilon - of_rows
     labels = dataclasses.replace(inputs, synthesis=None, cap=(left, delta / 2))
-    plan = inputs.release.plan(labels)
+    plan = with_guarantee(inputs.release.plan(labels), labels)
     delta_of_labels = delta / 2 if plan.delta is None else plan.delta
+    both, delta = of_rows + plan.epsilon, delta_of_rows + delta_of_labels
     return dataclasses.replace(
         plan,
-        epsilon=of_rows + plan.epsilon,
-        delta=delta_of_rows + delta_of_labels,
+        epsilon=both,
+        delta=delta,
+        guarantee=after_rows(plan, inputs, epsilon=both, delta=delta),
         composition="sum",
         cost=prior.plus(plan.cost),
         own_cost=plan.cost,
@@ -169,6 +175,7 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
         extra_releases=tuple(str(release.describe()) for release in inputs.extra_releases),
         branches=tuple(map(str, plan.branches)),
         fit_number=inputs.fit_number,
+        guarantee=None if plan.guarantee is None else finished(plan.guarantee),
     )
 
 

@@ -18,6 +18,7 @@ from ..accounting.plan import spent_of
 from ..encoding.dtypes import RowForm
 from ..encoding.schema import Schema
 from ..exceptions import BudgetExceededError, PrivacyTestError, warn
+from ..rdp import records
 from ..releases import extra_releases
 from ..releases.base import Step
 from ..releases.prefix import Prefix, can_go_on, fixed_by
@@ -29,6 +30,7 @@ from ..runtime.isolation import attempt, is_ours, suppress_output
 from ..students import fit_student
 from . import planning
 from .checks import check_features, given_rows
+from .guarantees import prior_records
 from .inputs import Inputs, prepared, rows_digest
 
 if TYPE_CHECKING:
@@ -188,7 +190,10 @@ def _statement_of_rows(run: Run, n_steps: int, cost: Cost) -> PrivacySpent:
     inputs = run.inputs
     is_last = n_steps == inputs.known_synthesis.synthesizer.n_steps
     epsilon, composition = cost.epsilon(inputs.estimator.delta)
-    plan = Plan([], epsilon, composition, cost)
+    part = records.composition(
+        prior_records(inputs, n_steps), cost, epsilon=epsilon, delta=float(inputs.estimator.delta)
+    )
+    plan = Plan([], epsilon, composition, cost, guarantee=part)
     if inputs.first_release is not None:
         plan = inputs.first_release.added_to(plan, inputs.cap, inputs.choice)
     spent = planning.spent_by(plan, inputs).paid()

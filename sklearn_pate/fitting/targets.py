@@ -30,6 +30,7 @@ from ..methods.base import TableMethod
 from ..methods.choose import RARE
 from ..rdp import NeighboringRelation, Neighbors
 from ..rdp.cost import sum_up
+from ..rdp.records import Record, as_limit, composition, finished, sum_of_parts
 from ..releases.base import Step
 from ..releases.synthetic_rows import units_of
 from ..runtime.isolation import attempt, is_ours, suppress_output
@@ -101,6 +102,13 @@ class FirstRelease:
         return self.release.cost
 
     @property
+    def guarantee(self) -> Record:
+        """Its guarantee, as a part of a privacy statement."""
+        cost = self.cost
+        records = self.release.records()
+        return composition(records, cost, epsilon=cost.pure, delta=cost.delta)
+
+    @property
     def finds_target(self) -> bool:
         """Whether the target is found, and not declared."""
         return not isinstance(self.release, ShareRelease)
@@ -110,7 +118,9 @@ class FirstRelease:
         """Pure epsilon of the release, with that of its first round."""
         earlier = getattr(self.release, "earlier", None)
         return (
-            self.release.epsilon if earlier is None else sum_up(self.release.epsilon, earlier.pure)
+            self.release.epsilon
+            if earlier is None
+            else sum_up(self.release.epsilon, earlier.cost.pure)
         )
 
     @property
@@ -164,10 +174,16 @@ class FirstRelease:
             epsilon = max(epsilon, limit)
         if choice.is_fixed and plan.delta is not None:
             delta = plan.delta
+        both, delta_of_both = sum_up(cost.pure, epsilon), sum_up(cost.delta, delta)
+        part = plan.guarantee
+        if part is not None:
+            rest = as_limit(part, epsilon=epsilon, delta=delta)
+            part = sum_of_parts([self.guarantee, rest], epsilon=both, delta=delta_of_both)
         return dataclasses.replace(
             plan,
-            epsilon=sum_up(cost.pure, epsilon),
-            delta=sum_up(cost.delta, delta),
+            epsilon=both,
+            delta=delta_of_both,
+            guarantee=part,
             composition=plan.composition if plan.composition in _NAMED else "sum",
             first_release=self.release.describe(),
         )
@@ -544,6 +560,7 @@ def _statement_of(plan: Plan, first_release: FirstRelease) -> PrivacySpent:
         n_synthetic=0,
         tables=(first_release.release.released_as,),
         extra_releases=(),
+        guarantee=finished(first_release.guarantee),
     )
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ..exceptions import BudgetExceededError
 from ..rdp import DEFAULT_ORDERS
+from ..rdp.records import exact_text
 from ..report.relations import change_in_words
 from . import file, filters
 
@@ -244,6 +245,29 @@ class PrivacyLedger:
             written = file.write_fit(db, spent, cost, entry)
         self._seen = np.maximum(self._seen, before.plus(cost).totals())  # after the commit
         return written
+
+    def before(self, entry: int | None = None) -> dict[str, Any]:
+        """Return the limits of this ledger and the total of the recorded fits, for a statement.
+
+        Parameters
+        ----------
+        entry : int or None, default=None
+            Entry of a fit to leave out, as in `record`.
+
+        Returns
+        -------
+        dict
+            Public numbers; floats as hexadecimal text.
+        """
+        with file.transaction(self.path) as db:
+            account = self._account(db, without=entry)
+        return {
+            "epsilon": exact_text(self.epsilon),
+            "delta": exact_text(self.delta),
+            "composition": self.composition,
+            "n_fits_before": len(account.costs),
+            "epsilon_before": exact_text(account.epsilon()),
+        }
 
     @property
     def epsilon_spent(self) -> float:

@@ -33,10 +33,12 @@ from ..class_sums.statistic import (
     NClasses,
     about_mean,
     as_numbers,
+    blocks_record,
     noise_of_sums,
     of_classes,
     sums_contribution,
     sums_cost,
+    sums_record,
     ticks_of,
     unit,
     whole_steps,
@@ -55,6 +57,7 @@ from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors.smoothing import MIN_PROBA, assign_to_similar, numbers_of_public, sharpened
 from ..rdp import DEFAULT_ORDERS, DiscreteGaussian, Neighbors
 from ..rdp.discrete import TICKS
+from ..rdp.records import Record
 from ..readouts import ReleasedProba, SeveralTables, SumsClassifier, of_targets
 from ..releases.published_sums import PublishedSumsRelease
 from ..runtime.memory import code_digest
@@ -138,6 +141,16 @@ class SumsMechanism(TableMechanism):
     def cost(self, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
         """Return the cost of the noisy sums; see `class_sums.statistic.sums_cost`."""
         return sums_cost(checked_scale(self, "noise_multiplier"), contribution, orders)
+
+    def step_record(self, name: str, contribution: Contribution) -> Record:
+        """Return the record of the noisy sums; see `rdp.Event.records`."""
+        multiplier = checked_scale(self, "noise_multiplier")
+        numbers, blocks = as_numbers(self.n_classes), None
+        if len(numbers) == 1:
+            blocks = blocks_record(
+                WITH_PUBLIC_ROWS, contribution, noise=self.noise_std, n_classes=numbers[0]
+            )
+        return sums_record(name, contribution, noise_multiplier=multiplier, blocks=blocks)
 
     def noisy(self, table: ArrayLike, random_state: Seed = None) -> np.ndarray:
         """Add noise to sums in whole steps, of shape (n_columns, n_classes + 1)."""

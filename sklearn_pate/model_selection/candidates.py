@@ -27,6 +27,7 @@ from ..fitting.planning import accepted, make_plan, spending_plan
 from ..methods.base import Method
 from ..rdp import DEFAULT_ORDERS, Cost, pure_rdp
 from ..rdp.cost import no_cost
+from ..rdp.records import Record, steps_of, trials_record
 from ..runtime.isolation import silent
 
 if TYPE_CHECKING:
@@ -393,6 +394,30 @@ def fit_rdp(plan: Plan) -> np.ndarray:
     return rdp
 
 
+def search_record(
+    plans: list[Plan], scorer: PublicScorer | PrivateScorer, count: TrialCount
+) -> Record:
+    """Return the record of the trials, for privacy statements; its cost is `search_cost`.
+
+    Parameters
+    ----------
+    plans : list of Plan
+        Plan of each candidate.
+    scorer : PublicScorer or PrivateScorer
+        Scorer of the trials.
+    count : TrialCount
+        The random number of trials.
+    """
+    return trials_record(
+        [(steps_of(plan.guarantee), scorer.score_scale(plan)) for plan in plans if plan.guarantee],
+        mean=count.mean,
+        eta=count.eta,
+        second_order=count.second_order(
+            _of_one_trial(list(map(scorer.rdp, plans))), DEFAULT_ORDERS
+        ),
+    )
+
+
 def search_cost(trials_rdp: list[np.ndarray], count: TrialCount) -> Cost:
     """Return the cost of a search.
 
@@ -408,8 +433,12 @@ def search_cost(trials_rdp: list[np.ndarray], count: TrialCount) -> Cost:
     Cost
         Cost of publishing the best trial, with its score and its candidate.
     """
-    # The cost of one trial, which draws a candidate at random and publishes it
+    rdp = count.rdp(_of_one_trial(trials_rdp), DEFAULT_ORDERS)
+    return Cost(rdp, mu_squared=math.inf, pure=math.inf)
+
+
+def _of_one_trial(trials_rdp: list[np.ndarray]) -> np.ndarray:
+    """Return the cost of one trial, which draws a candidate at random and publishes it."""
     exponents = (DEFAULT_ORDERS - 1) * np.array(trials_rdp)
     log_mean = logsumexp(exponents, axis=0) - math.log(len(trials_rdp))
-    rdp = count.rdp(log_mean / (DEFAULT_ORDERS - 1), DEFAULT_ORDERS)
-    return Cost(rdp, mu_squared=math.inf, pure=math.inf)
+    return log_mean / (DEFAULT_ORDERS - 1)

@@ -30,6 +30,7 @@ from ..estimator import PATEEstimator
 from ..exceptions import StudentError, warn
 from ..fitting.checks import checked_targets
 from ..fitting.dry_run import check_missing, dry_run_teachers
+from ..fitting.guarantees import prior_records
 from ..fitting.inputs import check_inputs, read_by
 from ..fitting.planning import source_of_noise
 from ..fitting.run import keeping
@@ -44,12 +45,13 @@ from ..public import (
 )
 from ..rdp import Neighbors, TrialCount
 from ..rdp.cost import no_cost
+from ..rdp.records import composition, finished
 from ..releases.synthetic_rows import Synthesis, dry_run_rows, steps_of_rows
 from ..runtime.copies import copied_generators, unfitted
 from ..runtime.isolation import is_ours, next_fit_number
 from ..secure import noise_generator
 from ..synthesis import ClassSumsSynthesizer, MarginalSynthesizer
-from .candidates import calibrate, make_candidates, teachers_key
+from .candidates import calibrate, make_candidates, search_record, teachers_key
 from .trials import (
     PrivateScorer,
     PublicScorer,
@@ -181,8 +183,16 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         cost = calibrate(candidates, fit_data, scorer, count, before, **self._cap())
         scorer.check(candidates, fit_data["X_public"])
         plans = [candidate.plan for candidate in candidates]
+        rows_records = [] if of_rows is None else prior_records(of_rows)
+        part = composition(
+            [*rows_records, search_record(plans, scorer, count)],
+            cost,
+            epsilon=cost.epsilon(self.delta)[0],
+            delta=float(self.delta),
+        )
         spent = replace(
             self._spent_by(plans, cost, synthesizer, not_covered),
+            guarantee=finished(part),
             n_synthetic=0 if of_rows is None else len(X_public),
             schema="declared" if of_rows is None else of_rows.known_synthesis.schema_source,
             fit_number=fit_number,
@@ -190,6 +200,9 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         warn_if_seeded(spent)
         self._warn_of_delta(plans[0], len(codes))
         account.check(spent, cost)
+        ledger: Any = account.ledger
+        if hasattr(ledger, "before"):
+            spent = replace(spent, ledger=ledger.before())
         self._seed_used = True  # noise is drawn from here on
         if of_rows is not None:  # once, before the trials, which share the rows
             fit_data["X_public"] = self._publish_rows(of_rows, spent, rows_seed, account)
@@ -233,11 +246,14 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         n_all = of_rows.known_synthesis.synthesizer.n_steps
 
         def statement(n_steps: int, cost: Cost) -> PrivacySpent:
-            epsilon, composition = cost.epsilon(self.delta)
+            epsilon, name = cost.epsilon(self.delta)
+            records = prior_records(of_rows, n_steps)
+            part = composition(records, cost, epsilon=epsilon, delta=float(self.delta))
             return replace(
                 spent,
                 epsilon=epsilon,
-                composition=composition,
+                composition=name,
+                guarantee=finished(part),
                 covers="rows" if n_steps == n_all else "statistics",
                 n_queries=0,
                 n_answered=0,

@@ -182,6 +182,9 @@ class PublicScorer:
         """Return the Renyi cost of one trial, at `rdp.DEFAULT_ORDERS`."""
         return fit_rdp(plan)
 
+    def score_scale(self, plan: Plan) -> None:
+        """Return None, because scores get no noise."""
+
     def check(self, candidates: list[Candidate], X_public: Rows) -> None:
         """Do nothing, as any student can be scored on public rows."""
 
@@ -233,6 +236,10 @@ class PrivateScorer:
         matters = DEFAULT_ORDERS < 64  # higher orders seldom determine epsilon
         variances = DEFAULT_ORDERS[matters] / (2 * fit_rdp(plan)[matters])
         return float(np.sqrt(np.max(variances)))
+
+    def score_scale(self, plan: Plan) -> float:
+        """Return the standard deviation of the noise on a score."""
+        return self.noise_scale(plan)
 
     def check(self, candidates: list[Candidate], X_public: Rows) -> None:
         """Raise an error if the prediction for a public row depends on other rows of the call."""

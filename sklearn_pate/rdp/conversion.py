@@ -509,8 +509,30 @@ class TrialCount:
         rdp = np.asarray(rdp, dtype=float)
         orders = check_orders(orders)
         # The theorem holds for any second order, and the minimum is over all of them
-        second = (1 - 1 / orders) * rdp + self.log_inverse_gamma / orders
+        second = self._at_second_order(rdp, orders)
         return rdp + (1 + self.eta) * second.min() + math.log(self.mean) / (orders - 1)
+
+    def second_order(self, rdp: ArrayLike, orders: ArrayLike) -> float:
+        """Return the second order of the theorem at which the cost in `rdp` is smallest.
+
+        Parameters
+        ----------
+        rdp, orders
+            As in `rdp`.
+
+        Returns
+        -------
+        float
+        """
+        orders = check_orders(orders)
+        second = self._at_second_order(np.asarray(rdp, dtype=float), orders)
+        return float(orders[np.argmin(second)])
+
+    def _at_second_order(
+        self, rdp: NDArray[np.float64], orders: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the term of the theorem that depends on a second order."""
+        return (1 - 1 / orders) * rdp + self.log_inverse_gamma / orders
 
     def draw(self, rng: np.random.Generator) -> int:
         """Draw a number of trials.

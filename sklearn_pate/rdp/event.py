@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from .checks import DEFAULT_ORDERS
 from .contribution import Contribution
 from .cost import Cost
+from .records import Record, stated_record
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,29 @@ class Event:
         """
         return self.mechanism.cost(self.contribution, orders)
 
+    def records(self, name: str) -> list[Record]:
+        """Return the records of the step for a privacy statement.
+
+        Parameters
+        ----------
+        name : str
+            The released statistic, in words.
+
+        Returns
+        -------
+        list of dict
+            One record. It has the noise if the class of the mechanism, and not a base class,
+            defines ``step_record(name, contribution)``; else only the cost.
+        """
+        return [record_of(self.mechanism, name, self.contribution)]
+
+
+def record_of(mechanism: Any, name: str, contribution: Contribution) -> Record:
+    """Return the record of a table with noise by a mechanism; see `Event.records`."""
+    if "step_record" in vars(type(mechanism)):
+        return mechanism.step_record(name, contribution)
+    return stated_record(name, mechanism.cost(contribution))
+
 
 @dataclass(frozen=True, eq=False)
 class ProvedEvent:
@@ -76,6 +100,9 @@ class ProvedEvent:
         Whether the pure epsilon of the cost is a guarantee with delta 0.
     is_exact : bool
         Whether the noise is sampled without rounding, from uniform integers.
+    stated : callable or None
+        ``stated()`` returns the records of the mechanisms that it consists of, for privacy
+        statements. With None, a statement has its cost alone.
 
     Examples
     --------
@@ -88,7 +115,12 @@ class ProvedEvent:
     cost_at: Callable[..., Cost]
     is_pure: bool = False
     is_exact: bool = False
+    stated: Callable[[], list[Record]] | None = None
 
     def cost(self, orders: ArrayLike = DEFAULT_ORDERS) -> Cost:
         """Return the cost, which holds for every data set; see `Event.cost`."""
         return self.cost_at(orders)
+
+    def records(self, name: str) -> list[Record]:
+        """Return the records of the step for a privacy statement; see `Event.records`."""
+        return [stated_record(name, self.cost())] if self.stated is None else self.stated()

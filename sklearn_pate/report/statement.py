@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .card import card_of
 from .formats import joined, text_rounded_up
 from .relations import is_replaced_record, limits_of_unit, unit_as_subject
+from .steps import ledger_in_words
 
 if TYPE_CHECKING:
     from ..accounting.spent import PrivacySpent
@@ -47,6 +48,10 @@ def html_of_statement(spent: "PrivacySpent") -> str:
         HTML.
     """
     shown = vars(spent) | {"epsilon": text_rounded_up(spent.epsilon)}
+    steps = spent.describe_steps()
+    shown["guarantee"] = "\n".join(steps) or None
+    if spent.ledger is not None:
+        shown["ledger"] = ledger_in_words(spent.ledger)
     for name in ("not_covered", "tables", "extra_releases", "branches"):
         shown[name] = "; ".join(shown[name]) or None
     lines = [(name, str(value)) for name, value in shown.items() if value is not None]

@@ -37,6 +37,7 @@ from ..encoding.values import Cells, distinct_cells
 from ..rdp import DEFAULT_ORDERS, Contribution, Cost, Neighbors, discrete_gaussian_mu_squared
 from ..rdp.checks import check_orders
 from ..rdp.discrete import DiscreteGaussian
+from ..rdp.records import Record, gaussian_record
 from ..runtime.blocks import BLOCK_SIZE, count_block, row_blocks
 from ..runtime.copies import without_index
 from ..runtime.memory import digest
@@ -200,8 +201,42 @@ class SchemaRelease:
         The tail of a discrete Gaussian beyond t is at most the tail of the continuous one beyond
         ``t - 1`` (Canonne, Kamath, Steinke 2020, Proposition 25).
         """
-        beyond = norm.isf(self.delta / self.n_columns * (1 - 1e-9)) * sd * TICKS
+        beyond = self._deviations * sd * TICKS
         return TICKS + math.ceil(beyond * _ROUNDED) + 1
+
+    @property
+    def _deviations(self) -> float:
+        """Noise in standard deviations that lifts a count of 1 to the threshold."""
+        return float(norm.isf(self.delta / self.n_columns * (1 - 1e-9)))
+
+    def records(self, contribution: Contribution, *, n_steps: int) -> list[Record]:
+        """Return the records of the steps, for privacy statements; their cost is `cost`.
+
+        The noise of the second step is that of a single column of texts. With other columns it is
+        larger in proportion to their change.
+
+        Parameters
+        ----------
+        contribution, n_steps
+            As in `cost`.
+        """
+        ranges = gaussian_record(
+            "noisy counts of the columns in bins between powers of two",
+            _changed(contribution.l2_squared * 2 * self.n_columns),
+            scale=self.sd_ranges,
+            grid=1 / TICKS,
+        )
+        if n_steps == 1:
+            return [ranges]
+        values = gaussian_record(
+            "noisy counts of the columns in finer bins, and of texts above a threshold",
+            _changed(contribution.l2_squared * 2),
+            scale=self.sd_values(n_trees=0, n_texts=1)[1],
+            grid=1 / TICKS,
+            delta=self.delta,
+            threshold=(self.n_columns, self._deviations) if self.delta else None,
+        )
+        return [ranges, values]
 
     def cost(self, contribution: Contribution, n_steps: int = 2) -> tuple[float, float]:
         """Return the squared Gaussian privacy parameter, and the delta of the thresholds.
@@ -546,6 +581,10 @@ def _added(
 def schema_contribution(neighbors: Neighbors) -> Contribution:
     """Return the contribution of one unit to a schema release; see `SchemaRelease`."""
     l2_squared = 0.5 if neighbors.n_units == 1 else 1.0
+    return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
+
+
+def _changed(l2_squared: float) -> Contribution:
     return Contribution(l1=math.inf, l2_squared=l2_squared, linf=math.inf)
 
 

@@ -26,8 +26,9 @@ from ..encoding.values import distinct_cells
 from ..rdp import DEFAULT_ORDERS, Contribution, Cost, discrete_gaussian_mu_squared
 from ..rdp.checks import check_orders
 from ..rdp.discrete import DiscreteGaussian
+from ..rdp.records import Record, gaussian_record
 from ..secure import plus_noise
-from .counts import TICKS, _added, _blocks, _column, _counted, _Rows, _sd
+from .counts import TICKS, _added, _blocks, _changed, _column, _counted, _Rows, _sd
 
 #: Number of powers of two on either side of zero; smaller numbers count as zero.
 N_POWERS = 20
@@ -102,6 +103,23 @@ class ScaleRelease:
         own = discrete_gaussian_mu_squared([self.sd * TICKS], [2 * TICKS**2]) * (1 + 1e-7)
         mu_squared = contribution.l2_squared * own
         return Cost(check_orders(orders) * mu_squared / 2, mu_squared, math.inf, 0.0)
+
+    def records(self, contribution: Contribution) -> list[Record]:
+        """Return the record of the release, for privacy statements; its cost is `cost`.
+
+        Parameters
+        ----------
+        contribution : rdp.Contribution
+            As in `cost`.
+        """
+        return [
+            gaussian_record(
+                "noisy counts of all columns in bins between powers of two, relative to the bounds",
+                _changed(contribution.l2_squared * 2),
+                scale=self.sd,
+                grid=1 / TICKS,
+            )
+        ]
 
     def gather(
         self,

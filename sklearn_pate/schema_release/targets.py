@@ -26,6 +26,8 @@ from ..aggregators import LaplaceMechanism
 from ..encoding.targets import ClassTarget, NumberTarget, Target
 from ..encoding.values import Cells
 from ..rdp import Cost, Event, Neighbors
+from ..rdp.discrete import GRID
+from ..rdp.records import Record, laplace_record
 from .counts import FIRST_NUMBER, N_BINS, N_LEAVES, range_bins
 from .estimates import _leaves, _occupied
 
@@ -136,6 +138,10 @@ class TargetRelease(ABC):
     def cost(self) -> Cost:
         """The `Cost` of the release, whose pure epsilon is at most `epsilon`."""
 
+    def records(self) -> list[Record]:
+        """Return the records of the release, for privacy statements."""
+        return [self.mechanism().step_record(self.released_as, self.neighbors.counts(1))]
+
     @staticmethod
     @abstractmethod
     def check(y: Any) -> np.ndarray:
@@ -185,8 +191,8 @@ class ClassRelease(TargetRelease):
     more_epsilon : float, default=0.0
         Pure epsilon of a second round. It follows if the first round finds fewer than two classes,
         or if more than 2 % of the records have other labels. 0 means that there is none.
-    earlier : rdp.Cost or None, default=None
-        Cost of the first round, if this is the second.
+    earlier : ClassRelease or None, default=None
+        The first round, if this is the second.
 
     Notes
     -----
@@ -223,25 +229,39 @@ class ClassRelease(TargetRelease):
     made_up = (0, 1)
 
     more_epsilon: float = 0.0
-    earlier: Cost | None = None
+    earlier: ClassRelease | None = None
 
     @property
     def cost(self) -> Cost:
         """The `Cost` of the counts, of an earlier round, and of the thresholds of both rounds."""
         own = Event(self.mechanism(), self.neighbors.counts(1)).cost()
         if self.earlier is not None:
-            return self.earlier.plus(own)
+            return self.earlier.cost.plus(own)
         return Cost(own.rdp, own.mu_squared, own.pure, self.delta)
 
     @property
     def _has_two_rounds(self) -> bool:
         return self.more_epsilon > 0 or self.earlier is not None
 
+    @property
+    def _delta_of_round(self) -> float:
+        return self.delta / 2 if self._has_two_rounds else self.delta
+
     def second_round(self) -> ClassRelease:
         """Return the release that follows if `publish` returns None."""
-        return dataclasses.replace(
-            self, epsilon=self.more_epsilon, more_epsilon=0.0, earlier=self.cost
+        return dataclasses.replace(self, epsilon=self.more_epsilon, more_epsilon=0.0, earlier=self)
+
+    def records(self) -> list[Record]:
+        """Return the records of the counts of each round; see `TargetRelease.records`."""
+        own = laplace_record(
+            self.released_as,
+            self.neighbors.counts(1),
+            inverse_scale=1 / _scale(self.mechanism()),
+            grid=GRID,
+            delta=self._delta_of_round,
+            level=self.threshold(None),
         )
+        return [own] if self.earlier is None else [*self.earlier.records(), own]
 
     def threshold(self, label: Any) -> int:
         """Return the smallest noisy count at which a label is a class."""
@@ -250,7 +270,7 @@ class ClassRelease(TargetRelease):
             n_common = len(COMMON_LABELS)
             n_labels = n_common if label in COMMON_LABELS else len(FIXED_LABELS) - n_common
             return _least_count(gamma, _FALSE_ALARM / n_labels)
-        return 1 + _least_count(gamma, self.delta / 2 if self._has_two_rounds else self.delta)
+        return 1 + _least_count(gamma, self._delta_of_round)
 
     @staticmethod
     def check(y: Any) -> np.ndarray:
@@ -455,6 +475,11 @@ class RangeRelease(TargetRelease):
         first, second = (Event(noise, contribution).cost() for noise in self._mechanisms)
         return first.plus(second)
 
+    def records(self) -> list[Record]:
+        """Return the records of both partitions; see `TargetRelease.records`."""
+        contribution = self.neighbors.counts(1)
+        return [noise.step_record(self.released_as, contribution) for noise in self._mechanisms]
+
     @property
     def _mechanisms(self) -> tuple[LaplaceMechanism, LaplaceMechanism]:
         """Return the noise on the bins, and on the finer bins."""
@@ -609,6 +634,10 @@ class SeveralReleases(TargetRelease):
         for cost in others:
             first = first.plus(cost)
         return first
+
+    def records(self) -> list[Record]:
+        """Return the records of all releases; see `TargetRelease.records`."""
+        return [record for part in self.parts for record in part.records()]
 
     def check(self, y: Any) -> Any:  # type: ignore[override]
         """Return a list of the columns; raise an error for invalid ones."""

@@ -34,6 +34,7 @@ from ..class_sums.statistic import (
     Sums,
     as_numbers,
     centre_cost,
+    centre_record,
     gather_sums,
     gather_total,
     noise_sizes,
@@ -41,6 +42,7 @@ from ..class_sums.statistic import (
     publish_sums,
     sums_contribution,
     sums_cost,
+    sums_record,
     ticks_of,
     with_constant,
 )
@@ -664,12 +666,20 @@ class ColumnSynthesizer(Synthesizer):
             return own
         contribution = schema_contribution(neighbors)
         if self._scaled:
-            of_schema = partial(self._scale_release().cost, contribution)
+            scale = self._scale_release()
+            of_schema = partial(scale.cost, contribution)
+            records = partial(scale.records, contribution)
         else:
-            of_schema = partial(schema_cost, self._schema_release(), contribution, n_steps)
+            release = self._schema_release()
+            of_schema = partial(schema_cost, release, contribution, n_steps)
+            records = partial(release.records, contribution, n_steps=1 if n_steps == 1 else 2)
         if n_steps is not None and n_steps <= self._n_schema_steps:
-            return ProvedEvent(of_schema, is_exact=True)
-        return ProvedEvent(partial(_sum_of_costs, of_schema, own.cost), is_exact=own.is_exact)
+            return ProvedEvent(of_schema, is_exact=True, stated=records)
+        return ProvedEvent(
+            partial(_sum_of_costs, of_schema, own.cost),
+            is_exact=own.is_exact,
+            stated=lambda: [*records(), *own.records(self._statistics)],
+        )
 
     def describe_schema(self) -> str | None:
         """Describe the schema release; see `Synthesizer.describe_schema`."""
@@ -1532,9 +1542,16 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         if self.noise_multiplier is None:
             raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
         self._validate_params()
-        price = centre_cost if n_steps == self.n_steps - 1 else sums_cost
+        is_mean = n_steps == self.n_steps - 1
+        price, record = (centre_cost, centre_record) if is_mean else (sums_cost, sums_record)
+        name = "the noisy mean of all rows" if is_mean else self._statistics
+        multiplier = self._multiplier_of_sums()
         contribution = sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS)
-        own = ProvedEvent(partial(price, self._multiplier_of_sums(), contribution), is_exact=True)
+        own = ProvedEvent(
+            partial(price, multiplier, contribution),
+            is_exact=True,
+            stated=lambda: [record(name, contribution, noise_multiplier=multiplier)],
+        )
         return self._with_schema(own, neighbors, n_steps)
 
     @property
