@@ -590,7 +590,7 @@ class NeverFitted(KNeighborsClassifier):
             {"attack": "class_proba"},
             "the estimator releases labels",
         ),
-        "numbers": (PATERegressor(bounds=(0, 1)), BITS, {}, "PATERegressor predicts numbers"),
+        "numbers without bounds": (PATERegressor(), BITS, {}, "bounds is None: give"),
         "two axes": (PATEClassifier(classes=[0, 1]), IDS, {}, "y must be a 1-D array"),
         "no delta": (NeverFitted(), BITS, {}, "None, and NeverFitted has no delta to use instead"),
     },

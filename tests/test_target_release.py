@@ -142,7 +142,7 @@ def test_changed_records_of_a_unit_move_one_number(numbers, new):
 
 def test_range_release_costs_both_of_its_partitions():
     release = RangeRelease(epsilon=0.5, delta=0.0, neighbors=REPLACED)
-    scales = [noise.scale for noise in release._mechanisms]
+    scales = [noise.scale for noise in release.mechanisms]
     assert sum(2 / scale for scale in scales) == pytest.approx(0.5)
     assert release.cost.pure == pytest.approx(0.5) and release.cost.pure <= 0.5
 

@@ -228,14 +228,7 @@ class ClassRelease(TargetRelease):
         ValueError
             If these are fewer than two.
         """
-        labels = sorted(gathered)
-        counts = np.array([gathered[label] for label in labels], dtype=np.int64)
-        noisy = self.mechanism().noisy(counts[:, None], rng)[:, 0]
-        found = {
-            label: count
-            for label, count in zip(labels, noisy, strict=True)
-            if count >= self.threshold(label)
-        }
+        found = self.found_labels(gathered, rng)
         if len(found) < 2:
             raise ValueError(
                 f"a classifier needs at least 2 classes, and the noise hides all labels but "
@@ -244,6 +237,17 @@ class ClassRelease(TargetRelease):
             )
         target = ClassTarget(sorted(found))
         return FoundTarget(target, np.array([found[label] for label in sorted(found)]))
+
+    def found_labels(self, gathered: dict[Any, int], rng: np.random.Generator) -> dict[Any, float]:
+        """Return the labels whose noisy count reaches the threshold, and these counts."""
+        labels = sorted(gathered)
+        counts = np.array([gathered[label] for label in labels], dtype=np.int64)
+        noisy = self.mechanism().noisy(counts[:, None], rng)[:, 0]
+        return {
+            label: count
+            for label, count in zip(labels, noisy, strict=True)
+            if count >= self.threshold(label)
+        }
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
@@ -366,11 +370,11 @@ class RangeRelease(TargetRelease):
     def cost(self) -> Cost:
         """The `Cost` of the counts in both partitions."""
         contribution = self.neighbors.counts(1)
-        first, second = (Event(noise, contribution).cost() for noise in self._mechanisms)
+        first, second = (Event(noise, contribution).cost() for noise in self.mechanisms)
         return first.plus(second)
 
     @property
-    def _mechanisms(self) -> tuple[LaplaceMechanism, LaplaceMechanism]:
+    def mechanisms(self) -> tuple[LaplaceMechanism, LaplaceMechanism]:
         """Return the noise on the bins, and on the finer bins."""
         return self.mechanism(_BINS_FRACTION), self.mechanism(1 - _BINS_FRACTION)
 
@@ -393,9 +397,16 @@ class RangeRelease(TargetRelease):
         ValueError
             If the noise hides all numbers.
         """
-        on_bins, on_parts = self._mechanisms
-        bins = range_bins(Cells(gathered, None))
-        noisy = _noisy_counts(bins, N_BINS, on_bins, rng)[FIRST_NUMBER:]
+        on_bins, on_parts = self.mechanisms
+        edges = self.finer_edges(on_bins.noisy(bin_counts(gathered), rng)[:, 0])
+        counts = on_parts.noisy(part_counts(gathered, edges), rng)[:, 0]
+        bounds = _bounds(edges, counts, _std(on_parts), self.epsilon_of_fit)
+        return FoundTarget(NumberTarget.between(bounds, self.n_levels))
+
+    def finer_edges(self, noisy_bins: np.ndarray) -> np.ndarray:
+        """Return the edges of the finer bins, from the noisy counts of all bins."""
+        on_bins, on_parts = self.mechanisms
+        noisy = noisy_bins[FIRST_NUMBER:]
         sd = _std(on_bins) * _TAILS
         occupied = _occupied(noisy, sd, _FALSE_ALARM)
         if occupied is None:
@@ -406,11 +417,7 @@ class RangeRelease(TargetRelease):
         first, last = occupied
         n_records = float(noisy[first : last + 1].sum())
         n_bins = _number_of_bins(n_records / (_RECORDS_PER_BIN * _std(on_parts)))
-        edges = _leaves(occupied, noisy, sd)[:: N_LEAVES // n_bins]
-        places = np.clip(np.searchsorted(edges, gathered, side="right") - 1, 0, len(edges) - 2)
-        counts = _noisy_counts(places, len(edges) - 1, on_parts, rng)
-        bounds = _bounds(edges, counts, _std(on_parts), self.epsilon_of_fit)
-        return FoundTarget(NumberTarget.between(bounds, self.n_levels))
+        return _leaves(occupied, noisy, sd)[:: N_LEAVES // n_bins]
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
@@ -445,11 +452,16 @@ def _most_frequent(codes: np.ndarray, units: np.ndarray) -> np.ndarray:
     return pairs[order[first], 1]
 
 
-def _noisy_counts(
-    places: np.ndarray, n_places: int, noise: LaplaceMechanism, rng: np.random.Generator
-) -> np.ndarray:
-    counts = np.bincount(places, minlength=n_places)
-    return noise.noisy(counts[:, None], rng)[:, 0]
+def bin_counts(numbers: np.ndarray) -> np.ndarray:
+    """Return the number of units in each bin between powers of two, (N_BINS, 1)."""
+    return np.bincount(range_bins(Cells(numbers, None)), minlength=N_BINS)[:, None]
+
+
+def part_counts(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the number of units in each finer bin, (n_edges - 1, 1)."""
+    n_parts = len(edges) - 1
+    places = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, n_parts - 1)
+    return np.bincount(places, minlength=n_parts)[:, None]
 
 
 def _scale(noise: LaplaceMechanism) -> float:
