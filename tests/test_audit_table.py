@@ -95,6 +95,32 @@ def test_audit_table_refutes_noise_below_its_cost(mechanism, delta, n_samples, g
     assert audit_table(mechanism, **given).refuted
 
 
+class QuietEntry(LaplaceMechanism):
+    """States Laplace noise, and draws far less on the first entry, but more on all others.
+
+    No sum of entries shows this, only the first entry by itself.
+    """
+
+    cost = LaplaceMechanism.cost
+
+    def noisy(self, table, random_state=None):
+        scale = np.full(np.shape(table), 8 * self.scale)
+        scale.flat[0] = self.scale / 32
+        return table + scale * np.random.default_rng(random_state).laplace(size=np.shape(table))
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_audit_table_refutes_an_entry_with_little_noise_in_both_directions(
+    change, global_random_seed
+):
+    """The entry costs 2, of a claim of 0.5; an entry that decreases is seen as well."""
+    table = np.full((4, 2), 10.0)
+    other = table + change * np.resize([1, -1], (4, 2))
+    given = {"contribution": Contribution.of_counts(8), "n_samples": 1500}
+    found = audit_table(QuietEntry(16.0), table, other, **given, random_state=global_random_seed)
+    assert found.claimed == 0.5 and found.refuted and 1 < found.epsilon <= 2
+
+
 @pytest.mark.parametrize("there", [[[3, 5]], [[4, 6]]])
 def test_audit_table_refutes_two_votes_at_the_cost_of_one(there, global_random_seed):
     noise = LaplaceMechanism(1.0, "continuous")
