@@ -6,6 +6,7 @@
     python -m benchmarks papers [--page] [--only ...]    the papers' tables
     python -m benchmarks signal [--seeds S ...]          warnings of no relation
     python -m benchmarks shift [--seeds S ...]           public rows from elsewhere
+    python -m benchmarks audit [--only PART ...]         audits of every path
 
 `--help` after each says more.
 """
@@ -13,7 +14,7 @@
 import sys
 from importlib import import_module
 
-PARTS = ("speed", "peers", "regression", "papers", "signal", "shift")
+PARTS = ("speed", "peers", "regression", "papers", "signal", "shift", "audit")
 
 
 def main(arguments):
