@@ -37,6 +37,7 @@ from sklearn_pate.ledger.file import (
     write_fit,
 )
 from sklearn_pate.ledger.filters import parts_of
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import Contribution, NeighboringRelation
 from sklearn_pate.rdp.discrete import gaussian_table_cost, laplace_table_cost
@@ -745,6 +746,20 @@ def test_ledger_contains_the_epsilon_of_a_mixed_fit(path):
     assert spent.composition == "mixed" and 0.9999 < spent.epsilon <= 1.0
     for found in (ledger, PrivacyLedger(path, epsilon=1.0)):
         assert found.epsilon_spent == found.history()["epsilon"][0] == spent.epsilon
+
+
+@pytest.mark.slow
+def test_ledger_of_a_search_with_rows_may_have_the_epsilon_of_the_search(path):
+    """The rows are recorded first, and do not leave the trials to the filters."""
+    ledger = PrivacyLedger(path, epsilon=3.0)
+    X, y, _ = data(1000)
+    clf = PATEClassifier(method=ReverseNeighbors(), schema=[(-3, 3)], classes=[0, 1], ledger=ledger)
+    search = PrivateGridSearchCV(clf, {"method__n_cells": [4, 8]}, epsilon=3.0, n_trials=3)
+    with warnings.catch_warnings(action="ignore"):  # few records
+        search.fit(X[:, :1], y, X_val=X[:50, :1].copy(), y_val=y[:50])
+    assert len(ledger.history()) == 1 and is_by_statement(path)
+    spent = search.privacy_spent_.epsilon
+    assert 2.9 < ledger.epsilon_spent <= 3.0 and ledger.epsilon_spent == pytest.approx(spent, 1e-3)
 
 
 # --- fits whose first release chooses the rest ----------------------------------------------------

@@ -351,8 +351,8 @@ class Account:
     first_release : FirstRelease or None
         The release of the target, once it is published; None if the target is declared.
     whole : Cost or None
-        Cost of the whole fit, or of all synthetic rows in `poll`, if it was fixed before the first
-        release. A ledger fixes its rule by it.
+        Cost of the whole fit or search, or of all synthetic rows in `poll`, if it was fixed before
+        the first release and this release is recorded by itself. A ledger fixes its rule by it.
     is_all_paid : bool
         Whether the labels are paid for. The next fit can then not continue this one.
     has_begun : bool
@@ -427,7 +427,7 @@ class Account:
             return
         try:
             recorded = cost if recorded is None or self.entry is not None else recorded
-            if self.whole is not None and not is_all:
+            if self.whole is not None and self.entry is None and not is_all:
                 recorded = dataclasses.replace(recorded, whole=self.whole)
             self.entry = self.ledger.record(spent, recorded, self.entry)
         except (BudgetExceededError, ValueError):
