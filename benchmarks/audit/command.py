@@ -211,22 +211,24 @@ def releases():
     codes = tuple(np.unique(part, return_inverse=True)[1] for part in labels)
     numbers = np.full(60, 5.0), np.append(np.full(59, 5.0), 900.0)
     target = {"target": ClassTarget(["no", "yes"]), "rare": 0.08}
-    halved = (discrete(DiscreteLaplace, 2),)
-    for what, release, pair, n_samples in (
-        ("classes", ClassRelease(**given, delta=1e-3), labels, 1500),
-        ("class counts", ShareRelease(**given, delta=0.0, **target), codes, 1500),
-        ("range of numbers", RangeRelease(**given, delta=0.0), numbers, 800),
+    half, quarter = ("half the noise", 2), ("a quarter of the noise", 4)
+    for what, release, pair, n_samples, faults in (
+        ("classes", ClassRelease(**given, delta=1e-3), labels, 1500, [half]),
+        ("class counts", ShareRelease(**given, delta=0.0, **target), codes, 1500, [half]),
+        ("range of numbers", RangeRelease(**given, delta=0.0), numbers, 800, [half, quarter]),
     ):
         audit = of_target(release, pair, n_samples)
         yield Line("first release", what, f"{n_samples:,}", audit)
-        yield Line("first release", what, f"{n_samples:,}", audit, "half the noise", halved)
-    edge = np.exp(-1.5) / (1 + np.exp(-0.5)) * (1 + 1e-6)
-    release = ClassRelease(epsilon=1.0, neighbors=ONE, delta=edge)
-    audit = of_target(release, (["a"] * 59 + ["c"], ["a"] * 60), 4500)
-    what = "classes, a label of one record; delta 0.14"
-    yield Line("first release", what, "4,500", audit)
+        for fault, factor in faults:
+            wrong = (discrete(DiscreteLaplace, factor),)
+            yield Line("first release", what, f"{n_samples:,}", audit, fault, wrong)
+    edge = np.exp(-1.5) / (1 + np.exp(-1.5)) * (1 + 1e-6)
+    release = ClassRelease(epsilon=3.0, neighbors=ONE, delta=edge)
+    audit = of_target(release, (["a"] * 59 + ["c"], ["a"] * 60), 2500)
+    what = "classes, a label of one record; delta 0.18"
+    yield Line("first release", what, "2,500", audit)
     yield Line(
-        "first release", what, "4,500", audit, "threshold one lower", (threshold_one_lower(),)
+        "first release", what, "2,500", audit, "threshold one lower", (threshold_one_lower(),)
     )
     audit, what = of_schema(700), "a column of numbers and one of texts; delta 0.011"
     yield Line("schema release", what, "700", audit)
