@@ -230,10 +230,10 @@ def releases():
     yield Line(
         "first release", what, "2,500", audit, "threshold one lower", (threshold_one_lower(),)
     )
-    audit, what = of_schema(700), "a column of numbers and one of texts; delta 0.011"
-    yield Line("schema release", what, "700", audit)
-    faults = (discrete(DiscreteGaussian, 3),)
-    yield Line("schema release", what, "700", audit, "a third of the noise", faults)
+    audit, what = of_schema(300), "a column of numbers and one of texts; delta 0.011"
+    yield Line("schema release", what, "300", audit)
+    faults = (discrete(DiscreteGaussian, 16),)
+    yield Line("schema release", what, "300", audit, "a sixteenth of the noise", faults)
 
 
 # --- whole fits -----------------------------------------------------------------------------------
