@@ -80,15 +80,14 @@ def less(owner, name, factor):
 
 
 def discrete(kind, factor):
-    """Draw discrete noise of a scale that is smaller by a factor."""
-    honest = kind.sample
+    """Draw discrete noise that is smaller by a factor."""
+    honest = kind.__init__
+    divides = kind is DiscreteGaussian  # its argument is a size, that of Laplace noise an inverse
 
-    def sample(self, rng, size):
-        name = "gamma" if kind is DiscreteLaplace else "sigma"
-        scale = getattr(self, name) * (factor if kind is DiscreteLaplace else 1 / factor)
-        return honest(kind(scale), rng, size)
+    def made(self, size):
+        honest(self, size / factor if divides else size * factor)
 
-    return kind, "sample", sample
+    return kind, "__init__", made
 
 
 def threshold_one_lower():
