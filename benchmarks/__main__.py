@@ -8,6 +8,7 @@
     python -m benchmarks shift [--seeds S ...]           public rows from elsewhere
     python -m benchmarks targets [--seeds S ...]         several targets in one fit
     python -m benchmarks verify [--plans N] [--seed S]   statements, recomputed by verify.py
+    python -m benchmarks audit [--only PART ...]         audits of every path
 
 `--help` after each says more.
 """
@@ -15,7 +16,7 @@
 import sys
 from importlib import import_module
 
-PARTS = ("speed", "peers", "regression", "papers", "signal", "shift", "targets", "verify")
+PARTS = ("speed", "peers", "regression", "papers", "signal", "shift", "targets", "verify", "audit")
 
 
 def main(arguments):

@@ -1,9 +1,12 @@
 """The auditor: silent about what is private, loud about what is not."""
 
+import csv
 import functools
 import inspect
 import itertools
 import math
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -590,7 +593,7 @@ class NeverFitted(KNeighborsClassifier):
             {"attack": "class_proba"},
             "the estimator releases labels",
         ),
-        "numbers": (PATERegressor(bounds=(0, 1)), BITS, {}, "PATERegressor predicts numbers"),
+        "numbers without bounds": (PATERegressor(), BITS, {}, "bounds is None: give"),
         "two axes": (PATEClassifier(classes=[0, 1]), IDS, {}, "y must be a 1-D array"),
         "no delta": (NeverFitted(), BITS, {}, "None, and NeverFitted has no delta to use instead"),
     },
@@ -603,3 +606,20 @@ def test_audit_estimator_refuses_impossible_audits_before_a_fit(estimator, label
 def test_audit_estimator_refuses_a_class():
     with pytest.raises(TypeError, match=r"PATEClassifier\(\); got the class"):
         audit_estimator(PATEClassifier, IDS, BITS)
+
+
+def test_table_of_faults_names_planted_faults():
+    root = Path(__file__).parents[1]
+    planted = tomllib.loads((root / "tests" / "faults.toml").read_text())["fault"]
+    text = (root / "docs" / "results" / "audit_faults.csv").read_text().splitlines()
+    rows = list(csv.DictReader(line for line in text if not line.startswith("#")))
+    names = [row["fault"] for row in rows]
+    assert len(names) == len(set(names)) and set(names) <= {fault["name"] for fault in planted}
+    assert {row["found by"] for row in rows} <= {"enumeration", "audit", "sum", "source"}
+    # A fault in what is noisy, and not in how costs are added, has an enumeration or an audit
+    of_noise = ("aggregators/", "class_sums/", "schema_release/counts.py", "neighbors/")
+    paths = {fault["name"]: fault["path"] for fault in planted}
+    found = {row["fault"]: row["found by"] for row in rows}
+    for name, path in paths.items():
+        if path.startswith(of_noise) and name != "schema-thresholds-without-delta":
+            assert found[name] in ("enumeration", "audit"), name

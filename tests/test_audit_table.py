@@ -9,19 +9,19 @@ import pytest
 from conftest import cases
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, clone
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.preprocessing import TargetEncoder
 
-from sklearn_pate import PATEClassifier
+from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
 from sklearn_pate.encoding import custom
-from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.methods import ClassSums, ReverseNeighbors, sums
 from sklearn_pate.neighbors import counting
 from sklearn_pate.neighbors.counting import count_votes
 from sklearn_pate.rdp import Contribution, DiscreteLaplace
 from sklearn_pate.rdp.discrete import GRID
-from sklearn_pate.synthesis import MarginalSynthesizer
+from sklearn_pate.synthesis import MarginalSynthesizer, synthesizers
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:too few records for the noise")]
 
@@ -93,6 +93,32 @@ def test_audit_table_errs_as_rarely_as_claimed(global_random_seed):
 def test_audit_table_refutes_noise_below_its_cost(mechanism, delta, n_samples, global_random_seed):
     given = {"delta": delta, "n_samples": n_samples, "random_state": global_random_seed}
     assert audit_table(mechanism, **given).refuted
+
+
+class QuietEntry(LaplaceMechanism):
+    """States Laplace noise, and draws far less on the first entry, but more on all others.
+
+    No sum of entries shows this, only the first entry by itself.
+    """
+
+    cost = LaplaceMechanism.cost
+
+    def noisy(self, table, random_state=None):
+        scale = np.full(np.shape(table), 8 * self.scale)
+        scale.flat[0] = self.scale / 32
+        return table + scale * np.random.default_rng(random_state).laplace(size=np.shape(table))
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+def test_audit_table_refutes_an_entry_with_little_noise_in_both_directions(
+    change, global_random_seed
+):
+    """The entry costs 2, of a claim of 0.5; an entry that decreases is seen as well."""
+    table = np.full((4, 2), 10.0)
+    other = table + change * np.resize([1, -1], (4, 2))
+    given = {"contribution": Contribution.of_counts(8), "n_samples": 1500}
+    found = audit_table(QuietEntry(16.0), table, other, **given, random_state=global_random_seed)
+    assert found.claimed == 0.5 and found.refuted and 1 < found.epsilon <= 2
 
 
 @pytest.mark.parametrize("there", [[[3, 5]], [[4, 6]]])
@@ -188,6 +214,69 @@ def test_audit_of_cells_refutes_doubled_votes_and_halved_noise(
 ):
     monkeypatch.setattr(owner, name, fault)
     assert audit_of_cells(pate(method=make_neighbors(), epsilon=3.0), **many).refuted
+
+
+@pytest.mark.parametrize("fault", [False, True])
+def test_audit_of_cells_of_numbers_refutes_halved_noise(monkeypatch, fault, many):
+    """Each canary has one of both bounds as its number."""
+    if fault:
+        noise = lambda self, scale: DiscreteLaplace(2 * GRID / scale)  # noqa: E731
+        monkeypatch.setattr(LaplaceMechanism, "_noise", noise)
+    regressor = PATERegressor(method=make_neighbors(), student=DummyRegressor(), bounds=(-3, 5))
+    y = np.repeat([-3.0, -3.0, 5.0], N_CANARIES)
+    canaries = Canaries(np.arange(N_CANARIES), PLACES, np.tile([-3.0, 5.0], (N_CANARIES, 1)))
+    given = {"canaries": canaries, "attack": "class_proba", **many}
+    X = np.tile(PLACES, (3, 1))
+    found = audit_estimator(regressor.set_params(epsilon=3.0), X, y, **given)
+    assert found.claimed == 3.0 and found.epsilon > 1.5 and found.refuted == fault
+
+
+# --- class sums: each canary has a column of its own ----------------------------------------------
+
+N_COLUMNS = 150
+COLUMNS = np.eye(N_COLUMNS)
+
+
+def audit_of_sums(estimator, seed, low=0, high=1, **given):
+    """A record of each label has the row of each canary."""
+    y = np.repeat([low, low, high], N_COLUMNS)
+    labels = np.tile([low, high], (N_COLUMNS, 1))
+    canaries = Canaries(np.arange(N_COLUMNS), COLUMNS, labels)
+    fixed = {"attack": "class_proba", "n_runs": 8, "n_guesses": 240, "random_state": seed}
+    X = np.tile(COLUMNS, (3, 1))
+    return audit_estimator(estimator, X, y, canaries=canaries, **fixed | given)
+
+
+@pytest.mark.parametrize("is_number", [False, True])
+@pytest.mark.parametrize("fault", [False, True])
+def test_audit_of_class_sums_refutes_a_fifth_of_the_noise(
+    monkeypatch, is_number, fault, global_random_seed
+):
+    if fault:
+        honest = sums.noise_of_sums
+        fifth = lambda *args, **given: honest(*args, **given) / 5  # noqa: E731
+        monkeypatch.setattr(sums, "noise_of_sums", fifth)
+    method = ClassSums(extra_columns=False)
+    given = {"method": method, "epsilon": 1.0, "on_bad_plan": "warn"}
+    if is_number:
+        regressor = PATERegressor(student=DummyRegressor(), bounds=(2, 4), **given)
+        found = audit_of_sums(regressor, global_random_seed, 2.0, 4.0)
+    else:
+        found = audit_of_sums(pate(**given), global_random_seed)
+    assert found.claimed == pytest.approx(1.0, abs=1e-6) and found.refuted == fault
+
+
+@pytest.mark.parametrize("fault", [False, True])
+def test_audit_of_class_sums_without_public_rows_refutes_missing_noise(
+    monkeypatch, fault, global_random_seed
+):
+    if fault:
+        sizes = lambda mu, *, n_classes: (1e-3, 1e-3, 1e-3)  # noqa: E731
+        monkeypatch.setattr(synthesizers, "noise_sizes", sizes)
+    given = {"schema": [(0, 1)] * N_COLUMNS, "epsilon": 1.0, "on_bad_plan": "warn"}
+    clf = PATEClassifier(method="sums", classes=[0, 1], **given)
+    given = {"attack": "student", "n_copies": 0, "n_runs": 1, "n_guesses": 100}
+    assert audit_of_sums(clf, global_random_seed, **given).refuted == fault
 
 
 def fitted_on_private(prepare):

@@ -37,6 +37,7 @@ from sklearn_pate.ledger.file import (
     write_fit,
 )
 from sklearn_pate.ledger.filters import parts_of
+from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import Contribution, NeighboringRelation
 from sklearn_pate.rdp.discrete import gaussian_table_cost, laplace_table_cost
@@ -747,6 +748,20 @@ def test_ledger_contains_the_epsilon_of_a_mixed_fit(path):
         assert found.epsilon_spent == found.history()["epsilon"][0] == spent.epsilon
 
 
+@pytest.mark.slow
+def test_ledger_of_a_search_with_rows_may_have_the_epsilon_of_the_search(path):
+    """The rows are recorded first, and do not leave the trials to the filters."""
+    ledger = PrivacyLedger(path, epsilon=3.0)
+    X, y, _ = data(1000)
+    clf = PATEClassifier(method=ReverseNeighbors(), schema=[(-3, 3)], classes=[0, 1], ledger=ledger)
+    search = PrivateGridSearchCV(clf, {"method__n_cells": [4, 8]}, epsilon=3.0, n_trials=3)
+    with warnings.catch_warnings(action="ignore"):  # few records
+        search.fit(X[:, :1], y, X_val=X[:50, :1].copy(), y_val=y[:50])
+    assert len(ledger.history()) == 1 and is_by_statement(path)
+    spent = search.privacy_spent_.epsilon
+    assert 2.9 < ledger.epsilon_spent <= 3.0 and ledger.epsilon_spent == pytest.approx(spent, 1e-3)
+
+
 # --- fits whose first release chooses the rest ----------------------------------------------------
 
 #: 0.9999 by its best composition, and 2 as the sum of its steps
@@ -780,6 +795,93 @@ def test_ledger_pays_alone_for_what_a_chosen_fit_states(path, budget, delta, is_
     if is_accepted:
         assert ledger.epsilon_spent == ledger.history()["epsilon"][0] == 1.01
         assert recorded(ledger, [pure_cost(1e-3)]) == 0
+
+
+#: A first release, and a limit of the whole fit: its statement, and Gaussian noise of epsilon 1.25
+FIRST = pure_cost(0.1, delta=1e-8)
+LIMIT = replace(gaussian_cost(rdp.gdp_mu(1.25, 1e-5)), stated=(1.0, 1e-5))
+OF_FIRST = replace(SPENT, n_queries=0, covers="target")
+
+
+@pytest.mark.parametrize("budget", [1.0, 1.2, 2.0, 4.0])
+def test_ledger_rule_does_not_depend_on_what_a_first_release_chose(path, budget):
+    """The filters refuse the largest cost within 2.0; sums would refuse two fits within 4.0."""
+    rules = set()
+    for mu in (0.0, 0.01, 0.2, 0.27, 0.6):  # chosen by the outcome
+        file = path.with_name(f"{mu}")
+        ledger = PrivacyLedger(file, epsilon=budget)
+        entry = ledger.record(OF_FIRST, replace(FIRST, whole=LIMIT))
+        rules.add(is_by_statement(file))
+        cost = replace(FIRST.plus(gaussian_cost(mu)), stated=(1.0, 1e-5))
+        filters_pay = ledger_filters(ledger, cost) <= budget
+        try:
+            ledger.record(SPENT, cost, entry)
+            assert filters_pay or rules == {True}
+        except BudgetExceededError:
+            assert not filters_pay and rules == {False}
+        rules.add(is_by_statement(file))
+        if rules == {True}:
+            assert ledger.epsilon_spent == 1.0
+            # Whatever the filters have left, only the rest of epsilon at a delta of 0 is left
+            assert recorded(ledger, [gaussian_cost(0.01), pure_cost(budget - 0.99)]) == 0
+            assert recorded(ledger, [pure_cost(0.19)]) == (budget == 1.2)
+    assert rules == {budget < 2.0}
+
+
+def test_ledger_that_adds_statements_goes_on_after_an_interrupted_fit(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    ledger.record(OF_FIRST, replace(FIRST, whole=LIMIT))  # and no more, because it found nothing
+    assert ledger.epsilon_spent == ledger.history()["epsilon"][0] == 0.1
+    chosen = replace(gaussian_cost(0.01), stated=(0.9, 1e-5))
+    with pytest.raises(BudgetExceededError, match="adds the epsilons and deltas.* 9.99e-06 of"):
+        ledger.record(SPENT, chosen)
+    again = PrivacyLedger(path, epsilon=1.0)
+    again.record(SPENT, replace(chosen, stated=(0.9, 9.99e-6)))
+    assert again.epsilon_spent == pytest.approx(1.0, abs=1e-15)
+    assert again.history()["epsilon"].tolist() == [0.1, 0.9]
+    assert ledger.history().equals(again.history())
+
+
+def test_ledger_that_adds_statements_refuses_a_fit_beyond_its_limit_before_the_first_release(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    ledger.record(OF_FIRST, replace(FIRST, whole=LIMIT))
+    with pytest.raises(BudgetExceededError):
+        ledger.record(OF_FIRST, replace(FIRST, whole=LIMIT))
+    assert len(ledger.history()) == 1
+
+
+def test_ledger_entry_that_the_filters_took_cannot_take_the_whole_budget_later(path):
+    """Whether a fit goes on may depend on its first release, so the filters remain its rule."""
+    mu = rdp.gdp_mu(0.999, 1e-5)
+    rows, fit = gaussian_cost(0.9 * mu), gaussian_cost(mu)
+    of_rows = replace(SPENT, n_queries=0)
+    fixed = PrivacyLedger(path, epsilon=1.0)
+    entry = fixed.record(of_rows, replace(rows, whole=fit))
+    assert is_by_statement(path)
+    fixed.record(SPENT, fit, entry)
+    assert fixed.epsilon_spent == pytest.approx(0.999)
+    later = path.with_name("later")
+    grown = PrivacyLedger(later, epsilon=1.0)
+    entry = grown.record(of_rows, gaussian_cost(0.5 * mu))
+    with pytest.raises(BudgetExceededError):
+        grown.record(SPENT, fit, entry)
+    assert recorded(PrivacyLedger(path.with_name("at once"), epsilon=1.0), [fit])
+
+
+def test_ledger_refuses_an_entry_whose_rule_was_changed(path):
+    ledger = PrivacyLedger(path, epsilon=1.0)
+    entry = ledger.record(OF_FIRST, replace(FIRST, whole=LIMIT))
+    whole = path.read_bytes()
+    for value in (None, 0, 2, "x"):
+        replace_row(path, "UPDATE spending SET by_statement = ? WHERE fit = ?", value, entry)
+        check_refused(path, ledger)
+        path.write_bytes(whole)
+    assert ledger.epsilon_spent == 0.1
+
+
+def is_by_statement(path):
+    with transaction(path) as db:
+        return db.execute("SELECT by_statement FROM spending").fetchall()[0] == (1,)
 
 
 def ledger_filters(ledger, cost):

@@ -218,6 +218,16 @@ def test_gdp_to_epsilon_returns_the_least_epsilon(mu, delta):
         assert gdp_delta(epsilon * (1 - 3e-12) - 1e-13, mu) > delta
 
 
+@pytest.mark.parametrize("delta", [1e-9, 1e-5, 0.1, 0.6])
+@pytest.mark.parametrize("epsilon", [1e4, 1e6, 4.9e7, 5.01e7, 1e9])
+def test_gdp_mu_of_a_huge_epsilon_agrees_with_mpmath(epsilon, delta):
+    mu = rdp.gdp_mu(epsilon, delta)
+    assert gdp_delta(epsilon, mu) <= delta and rdp.gdp_to_epsilon(mu, delta) <= epsilon
+    assert mu == 1e4 or gdp_delta(epsilon, mu * (1 + 1e-10)) > delta
+    assert (mu == 1e4) == (rdp.gdp_to_epsilon(1e4, delta) <= epsilon)
+    assert rdp.gdp_mu(1e300, delta) == 1e4
+
+
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-5, 0.1, 0.999, 1.0, 5.0, 40.0, 800.0, 1e6])
 def test_pure_to_gdp_agrees_with_mpmath(epsilon):
     mu = rdp.pure_to_gdp(epsilon)

@@ -11,6 +11,7 @@ import pytest
 from conftest import table
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
@@ -141,7 +142,7 @@ def test_changed_records_of_a_unit_move_one_number(numbers, new):
 
 def test_range_release_costs_both_of_its_partitions():
     release = RangeRelease(epsilon=0.5, delta=0.0, neighbors=REPLACED)
-    scales = [noise.scale for noise in release._mechanisms]
+    scales = [noise.scale for noise in release.mechanisms]
     assert sum(2 / scale for scale in scales) == pytest.approx(0.5)
     assert release.cost.pure == pytest.approx(0.5) and release.cost.pure <= 0.5
 
@@ -229,6 +230,24 @@ def test_fit_that_finds_its_classes_takes_the_whole_budget_of_a_ledger(tmp_path)
     with pytest.raises(BudgetExceededError, match="the 1 earlier fit.* cost 2: together") as caught:
         again.fit(X, Y)
     assert not hasattr(caught.value, "privacy_spent") and len(ledger.history()) == 1
+
+
+def test_ledger_that_a_fit_may_take_whole_goes_on_after_a_first_release_alone(tmp_path):
+    """Without its limit, the first release would be an entry that filters take."""
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2.0)
+    clf = PATEClassifier(epsilon=2.0, ledger=ledger, on_bad_plan="warn")
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        clf.fit(X, np.full(len(X), "only"))
+    first = ledger.epsilon_spent
+    assert 0 < first < 0.5
+    declared = clone(clf).set_params(classes=["no", "yes"])
+    with pytest.raises(BudgetExceededError, match="adds the epsilons and deltas of its fits"):
+        declared.fit(X, Y)
+    declared.set_params(epsilon=1.999 - first).fit(X, Y)
+    # The ledger has a little less delta left than the fit
+    spent = first + declared.privacy_spent_.epsilon
+    assert spent < ledger.epsilon_spent < spent + 0.001
+    assert len(ledger.history()) == 2
 
 
 def test_found_classes_are_not_paid_for_by_an_order_that_they_choose(tmp_path):

@@ -2,6 +2,7 @@
 
 from .bounds import exact_epsilon, one_run_epsilon
 from .estimator import Canaries, EstimatorAudit, audit_estimator, make_canaries
+from .first_release import audit_first_release, audit_schema_release
 from .query import AuditResult, audit_aggregator
 from .table import TableAudit, audit_release, audit_table
 
@@ -12,7 +13,9 @@ __all__ = [
     "TableAudit",
     "audit_aggregator",
     "audit_estimator",
+    "audit_first_release",
     "audit_release",
+    "audit_schema_release",
     "audit_table",
     "exact_epsilon",
     "make_canaries",

@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..encoding.targets import ClassTarget
+from ..encoding.targets import ClassTarget, NumberTarget
 from ..estimator import PATEEstimator
 from ..fitting.inputs import temperature_of
 from ..fitting.methods import make_method
@@ -25,6 +25,10 @@ from .bounds import Audit, check_confidence, one_run_epsilon
 
 if TYPE_CHECKING:
     from .._typing import Estimator, RandomGenerator, Rows
+
+
+#: Attacks that need no function.
+_ATTACKS = ("labels", "class_proba", "student")
 
 
 @dataclass(frozen=True)
@@ -79,13 +83,13 @@ def audit_estimator(
 
     Parameters
     ----------
-    estimator : PATEClassifier or estimator
+    estimator : PATEClassifier, PATERegressor or estimator
         Any object with ``fit(X, y, X_public)``. Each run fits a clone. Its `random_state` is
         replaced, because a fit with a known seed is not private.
     X : array or DataFrame with n_samples rows
         Private features, dense.
     y : array-like of shape (n_samples,)
-        Private labels.
+        Private labels, or numbers.
     X_public : array or DataFrame, default=None
         Public rows. With None, the copies of the canaries are the only public rows. With None and
         ``n_copies=0``, there are no public rows; use this for an estimator with a `synthesizer`.
@@ -94,9 +98,10 @@ def audit_estimator(
     canaries : {"mislabelled", "out_of_distribution"} or Canaries, default="mislabelled"
         The canaries, or their kind in `make_canaries`.
     attack : {"labels", "class_proba", "student"} or callable, default="labels"
-        Source of the guesses. "labels" uses `public_labels_`, the released labels of the copies of
-        the canaries. "class_proba" uses `public_soft_labels_`, the released class probabilities of
-        the copies, which reveal more if records vote. "student" is a black-box attack: it uses
+        Source of the guesses. "labels" uses `public_labels_`, the released labels or means of the
+        copies of the canaries. "class_proba" uses `public_soft_labels_`, the released class
+        probabilities of the copies, which reveal more if records vote, and with class sums.
+        "student" is a black-box attack, the one for class sums without public rows: it uses
         `predict_proba` of the estimator for the canaries or, if the estimator has none, `predict`.
         For the last two, the mean evidence of a run is subtracted. A callable is called with the
         fitted estimator, and must return a number for each canary, above 0 if the evidence is for
@@ -189,38 +194,18 @@ def audit_estimator(
     rng = np.random.default_rng(random_state)
     n_runs = check_count("n_runs", n_runs)
     n_copies = check_count("n_copies", n_copies, least=0)
-    if not callable(attack) and attack not in ["labels", "class_proba", "student"]:
-        raise ValueError(
-            f'attack must be "labels", "class_proba", "student" or a function; got {attack!r}'
-        )
-    _check_audited(estimator, attack)
+    _check_audited(estimator, attack, n_copies)
     check_not_swapped(X, y, X_public)
-    if n_copies == 0 and attack in ("labels", "class_proba"):
-        raise ValueError('attack="labels" and attack="class_proba" require n_copies of at least 1')
-    if delta is None and getattr(estimator, "delta", None) is None:
-        raise ValueError(
-            f"delta must be a number in [0, 1); got None, and {type(estimator).__name__} has no "
-            "delta to use instead: give delta"
-        )
-    delta = check_delta(getattr(estimator, "delta", None) if delta is None else delta, True)
+    delta = _checked_delta(estimator, delta)
     confidence = check_confidence(confidence)
-    y = np.array(as_array("y", y))
-    if y.ndim != 1:
-        raise ValueError(f"y must be a 1-D array with one label per record; got shape {y.shape}")
+    y = _checked_labels(y)
     if isinstance(canaries, str):
-        classes = getattr(estimator, "classes", None)
-        canaries = make_canaries(X, y, n_canaries, canaries, classes=classes, random_state=rng)
+        labels = _labels_of_canaries(estimator)
+        canaries = make_canaries(X, y, n_canaries, canaries, classes=labels, random_state=rng)
     check_canaries(canaries, y)
-    n_in_run = len(canaries.positions)
-    most = n_runs * n_in_run
-    n_guesses = most if n_guesses is None else n_guesses
-    if not isinstance(n_guesses, Integral) or not 1 <= n_guesses <= most:
-        raise ValueError(
-            f"n_guesses must be an integer from 1 to {most}, the number of canaries in all runs; "
-            f"got {n_guesses}"
-        )
+    n_guesses = _checked_n_guesses(n_guesses, n_runs * len(canaries.positions))
     X, X_public = replaced(X, canaries), _stacked(X_public, [canaries.X] * n_copies)
-    bits = rng.integers(2, size=(n_runs, n_in_run))
+    bits = rng.integers(2, size=(n_runs, len(canaries.positions)))
     # Without a `random_state`, the fits get no seeds, because a ledger refuses seeds
     is_seeded = random_state is not None
     seeds = rng.integers(2**32, size=n_runs).tolist() if is_seeded else [None] * n_runs
@@ -235,17 +220,26 @@ def audit_estimator(
     )
 
 
-def _check_audited(estimator: Estimator, attack: str | Callable[..., Any]) -> None:
+# --- checks of arguments --------------------------------------------------------------------------
+
+
+def _check_audited(estimator: Estimator, attack: str | Callable[..., Any], n_copies: int) -> None:
     """Raise an error if the attack cannot be used with the estimator."""
+    if not callable(attack) and attack not in _ATTACKS:
+        raise ValueError(
+            f'attack must be "labels", "class_proba", "student" or a function; got {attack!r}'
+        )
     if isinstance(estimator, type):
         raise TypeError(f"estimator must be an instance, {estimator.__name__}(); got the class")
     target_type = getattr(estimator, "target_type", ClassTarget)
-    if not callable(attack) and not target_type.has_accuracy:
+    if not callable(attack) and not issubclass(target_type, ClassTarget | NumberTarget):
         raise ValueError(
-            f"attack={attack!r} requires an estimator that predicts labels, but "
+            f"attack={attack!r} requires an estimator that predicts labels or numbers, but "
             f"{type(estimator).__name__} predicts {target_type.noun}s: set attack to a function "
             "that takes the fitted estimator and returns a number for each canary"
         )
+    if n_copies == 0 and attack in ("labels", "class_proba"):
+        raise ValueError('attack="labels" and attack="class_proba" require n_copies of at least 1')
     if attack == "class_proba" and isinstance(estimator, PATEEstimator):
         method = make_method(estimator)
         if not method.release.releases_proba and temperature_of(estimator, method) is None:
@@ -254,6 +248,54 @@ def _check_audited(estimator: Estimator, attack: str | Callable[..., Any]) -> No
                 'releases labels: use attack="labels", aggregator=SoftVote(), or '
                 'method="neighbors"'
             )
+
+
+def _checked_delta(estimator: Estimator, delta: float | None) -> float:
+    """Return delta of the tested guarantee, or of the estimator."""
+    of_estimator = getattr(estimator, "delta", None)
+    if delta is None and of_estimator is None:
+        raise ValueError(
+            f"delta must be a number in [0, 1); got None, and {type(estimator).__name__} has no "
+            "delta to use instead: give delta"
+        )
+    return check_delta(of_estimator if delta is None else delta, True)
+
+
+def _checked_labels(y: ArrayLike) -> np.ndarray:
+    """Return a copy of labels or numbers as an array with one axis."""
+    labels = np.array(as_array("y", y))
+    if labels.ndim != 1:
+        raise ValueError(
+            f"y must be a 1-D array with one label per record; got shape {labels.shape}"
+        )
+    return labels
+
+
+def _checked_n_guesses(n_guesses: int | None, most: int) -> int:
+    """Return the number of bits to guess, by default all."""
+    n_guesses = most if n_guesses is None else n_guesses
+    if not isinstance(n_guesses, Integral) or not 1 <= n_guesses <= most:
+        raise ValueError(
+            f"n_guesses must be an integer from 1 to {most}, the number of canaries in all runs; "
+            f"got {n_guesses}"
+        )
+    return int(n_guesses)
+
+
+def _labels_of_canaries(estimator: Estimator) -> Any:
+    """Return the labels that canaries may have: the classes, or both bounds of numbers."""
+    target_type = getattr(estimator, "target_type", ClassTarget)
+    if not issubclass(target_type, NumberTarget):
+        return getattr(estimator, "classes", None)
+    if estimator.bounds is None:
+        raise ValueError(
+            "canaries of numbers have one of both bounds as their number, and bounds is None: give "
+            "bounds=(low, high), or canaries made with make_canaries(classes=[low, high])"
+        )
+    return np.array(estimator.bounds, dtype=float)
+
+
+# --- runs -----------------------------------------------------------------------------------------
 
 
 def _claim_of(spent: Any) -> float | None:
@@ -283,8 +325,9 @@ def _run(
     estimator = clone(estimator, safe=False)
     if hasattr(estimator, "get_params") and "random_state" in estimator.get_params(deep=False):
         estimator.set_params(random_state=seed)
-    y = y.copy()
-    y[canaries.positions] = canaries.labels[np.arange(len(bits)), bits]
+    labels = np.asarray(canaries.labels)[np.arange(len(bits)), bits]
+    y = y.astype(np.result_type(y, labels)) if y.dtype.kind in "iuf" else y.copy()
+    y[canaries.positions] = labels
     estimator.fit(X, y, X_public, **fit_params)
     evidence = _evidence(estimator, canaries, attack, n_copies)
     return evidence, getattr(estimator, "privacy_spent_", None)
@@ -319,14 +362,20 @@ def _evidence(
             )
         return evidence
     if attack == "labels":
-        codes = _of_copies(fitted.public_labels_, canaries, n_copies)
-        labels = np.asarray(fitted.classes_)[codes]
-        return np.where(codes >= 0, _which_label(labels, canaries), 0.0).mean(axis=0)
+        released = _of_copies(fitted.public_labels_, canaries, n_copies)
+        if hasattr(fitted, "levels_"):
+            evidence = np.nan_to_num(_which_number(released, canaries)).mean(axis=0)
+        else:
+            labels = np.asarray(fitted.classes_)[released]
+            evidence = np.where(released >= 0, _which_label(labels, canaries), 0.0).mean(axis=0)
+        return evidence
     if attack == "class_proba":
-        class_proba = _of_copies(fitted.public_soft_labels_, canaries, n_copies).mean(axis=0)
-        evidence = _which_rate(fitted, class_proba, canaries)
+        proba = _of_copies(fitted.public_soft_labels_, canaries, n_copies).mean(axis=0)
+        evidence = _which_proba(fitted, proba, canaries)
     elif hasattr(fitted, "predict_proba"):
-        evidence = _which_rate(fitted, fitted.predict_proba(canaries.X), canaries)
+        evidence = _which_proba(fitted, fitted.predict_proba(canaries.X), canaries)
+    elif hasattr(fitted, "levels_"):
+        evidence = _which_number(np.asarray(fitted.predict(canaries.X)), canaries)
     else:
         evidence = _which_label(np.asarray(fitted.predict(canaries.X)), canaries)
     # The mean is subtracted, because one of the two labels may be more likely for any bits
@@ -346,10 +395,18 @@ def _which_label(labels: np.ndarray, canaries: Canaries) -> np.ndarray:
     return (labels == first).astype(float) - (labels == second)
 
 
-def _which_rate(fitted: Estimator, class_proba: np.ndarray, canaries: Canaries) -> np.ndarray:
-    """Return, for each canary, the probability of its first label minus that of its second."""
+def _which_number(numbers: np.ndarray, canaries: Canaries) -> np.ndarray:
+    """Return how much nearer a number is to the first number of its canary than to the second."""
+    first, second = np.asarray(canaries.labels, dtype=float).T
+    return (numbers - (first + second) / 2) / (first - second)
+
+
+def _which_proba(fitted: Estimator, proba: np.ndarray, canaries: Canaries) -> np.ndarray:
+    """Return the evidence of released probabilities of the classes, or of the levels of numbers."""
+    if hasattr(fitted, "levels_"):
+        return _which_number(proba @ np.asarray(fitted.levels_), canaries)
     is_label = np.asarray(fitted.classes_) == np.asarray(canaries.labels)[:, :, None]
-    first, second = np.where(is_label, class_proba[:, None], 0).sum(axis=2).T
+    first, second = np.where(is_label, proba[:, None], 0).sum(axis=2).T
     return first - second
 
 
@@ -401,7 +458,8 @@ def make_canaries(
         its column; values of other columns are from random records. In a DataFrame, the numbers may
         overflow in columns of a small integer type.
     classes : array-like of shape (n_classes,), default=None
-        All labels; None uses the labels in `y`.
+        All labels; None uses the labels in `y`. For numbers, their lowest and highest value: the
+        two labels of a "mislabelled" canary are then the farther and the nearer one.
     random_state : int, Generator or None, default=None
         Source of the random choices.
 
@@ -438,6 +496,8 @@ def make_canaries(
     positions = rng.choice(len(y), n_canaries, replace=False)
     if kind == "mislabelled":
         true = np.searchsorted(classes, y[positions])
+        if not np.isin(y[positions], classes).all():  # numbers between two bounds
+            true = np.abs(np.subtract.outer(y[positions], classes)).argmin(axis=1)
         wrong = (true + rng.integers(1, len(classes), size=n_canaries)) % len(classes)
         labels = np.column_stack([classes[wrong], classes[true]])
         rows = X.iloc[positions] if hasattr(X, "iloc") else np.asarray(X)[positions]

@@ -167,16 +167,10 @@ def audit_aggregator(
     rng = np.random.default_rng(random_state)
     n_samples = check_count("n_samples", n_samples, least=100)
     confidence = bounds.check_confidence(confidence)
-    if hasattr(aggregator, "noisy"):
-        raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
-    mechanism = AuditedMechanism(aggregator, student_proba)
-    # `steps` is None if queries share noise; the cost at a high order is fast to compute
-    if hasattr(aggregator, "steps") and aggregator.steps([1e12]) is None:
-        raise ValueError(
-            f"queries of {aggregator} share noise; pass a function that samples one query"
-        )
+    _check_audited(aggregator)
     if votes is None and (neighbour_votes is not None or n_teachers is None or n_classes is None):
         raise ValueError("without votes, pass n_teachers and n_classes, and not neighbour_votes")
+    mechanism = AuditedMechanism(aggregator, student_proba)
     alarm = (1 - confidence) / 2  # half for the pair itself, half for other histograms
     settings: dict[str, Any] = {"delta": delta, "n_samples": n_samples, "confidence": confidence}
     contradicts = None
@@ -188,21 +182,7 @@ def audit_aggregator(
         bounds.check_neighbours(first, second)
         pair = np.concatenate([first, second])
     stated = mechanism.stated_proba(pair)
-
-    def choose(
-        pilot: tuple[np.ndarray, np.ndarray], n_to_choose: int, n_to_bound: int
-    ) -> bounds.Event:
-        scale = n_to_bound / n_to_choose
-        event = bounds.choose_event(*pilot, scale, n_to_bound, delta, confidence)
-        if stated is None:
-            return event
-        # The stated distribution chooses better than the pilot samples, unless they contradict it
-        exact = epsilon_of_pairs(mechanism, pair[:1], pair[1:], delta)[0]
-        if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) > exact:
-            return event
-        first, second = n_to_bound * stated
-        return bounds.choose_event(first, second, 1, n_to_bound, delta, confidence)
-
+    choose = partial(_choose_event, mechanism, pair, stated, delta=delta, confidence=confidence)
     sample = partial(mechanism.sample, rng=rng)
     game: dict[str, Any] = {"part": TO_CHOOSE, **settings}
     epsilon, event, samples = bounds.bound_by_samples(sample, pair, choose, rng, **game)
@@ -213,6 +193,43 @@ def audit_aggregator(
     return AuditResult(
         epsilon, delta, confidence, n_samples, pair[0], pair[1], outcomes, contradicts
     )
+
+
+def _check_audited(aggregator: Aggregator | Callable[..., ArrayLike]) -> None:
+    """Raise an error for a mechanism that cannot be sampled query by query."""
+    if hasattr(aggregator, "noisy"):
+        raise ValueError(f"{aggregator} releases a whole table: audit it with audit_table")
+    # `steps` is None if queries share noise; the cost at a high order is fast to compute
+    if hasattr(aggregator, "steps") and aggregator.steps([1e12]) is None:
+        raise ValueError(
+            f"queries of {aggregator} share noise; pass a function that samples one query"
+        )
+
+
+def _choose_event(
+    mechanism: AuditedMechanism,
+    pair: np.ndarray,
+    stated: np.ndarray | None,
+    pilot: tuple[np.ndarray, np.ndarray],
+    n_to_choose: int,
+    n_to_bound: int,
+    *,
+    delta: float,
+    confidence: float,
+) -> bounds.Event:
+    """Choose the event from the pilot samples, or from the stated distribution, if there is one.
+
+    The stated distribution chooses better than the pilot samples, unless they contradict it.
+    """
+    scale = n_to_bound / n_to_choose
+    event = bounds.choose_event(*pilot, scale, n_to_bound, delta, confidence)
+    if stated is None:
+        return event
+    exact = epsilon_of_pairs(mechanism, pair[:1], pair[1:], delta)[0]
+    if bounds.lower_bound(*event.hits(*pilot), n_to_choose, delta, confidence) > exact:
+        return event
+    first, second = n_to_bound * stated
+    return bounds.choose_event(first, second, 1, n_to_bound, delta, confidence)
 
 
 def _choose_pair(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from .bounds import Audit, bound_by_samples, check_confidence, lower_bound
 if TYPE_CHECKING:
     from .._typing import RandomGenerator
     from ..aggregators.table import TableMechanism
-    from ..rdp.event import ProvedEvent
+    from ..rdp.cost import Cost
     from ..releases.base import Release
     from ..runtime.private_data import PrivateData
 
@@ -159,7 +160,8 @@ def audit_table(
         "confidence": confidence,
         "rng": rng,
     }
-    return _audit(mechanism.noisy, pair, pair, Event(mechanism, contribution), **queried)
+    cost = Event(mechanism, contribution).cost()
+    return audit_numbers(mechanism.noisy, pair, Pair(*pair), cost, **queried)
 
 
 def audit_release(
@@ -251,79 +253,146 @@ def audit_release(
         "confidence": confidence,
         "rng": rng,
     }
-    return _audit(release.publish, pair, means, release.event(neighbors), **queried)
+    cost = release.event(neighbors).cost()
+    return audit_numbers(release.publish, pair, Pair(*means), cost, **queried)
 
 
-def _audit(
+class Pair(NamedTuple):
+    """Mean of the published numbers of two sides, and the scale of their noise; arrays."""
+
+    first: np.ndarray
+    second: np.ndarray
+    scale: Any = 1.0
+
+
+def audit_numbers(
     draw: Callable[..., Any],
-    pair: Any,
-    means: Any,
-    event: Event | ProvedEvent,
+    sides: Any,
+    means: Pair,
+    cost: Cost,
     *,
     delta: float | None,
     n_samples: int,
     confidence: float,
     rng: np.random.Generator,
 ) -> TableAudit:
-    """Bound epsilon from samples of both sides of a pair, and compare it with a stated cost."""
+    """Bound epsilon from samples of published numbers, and compare it with a stated cost.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(side, rng)`` publishes an array of numbers for a side.
+    sides : tuple
+        The two sides, arguments of `draw`.
+    means : Pair
+        Means of the numbers of both sides.
+    cost : rdp.Cost
+        The stated cost.
+    delta, n_samples, confidence
+        As in `audit_table`.
+    rng : numpy.random.Generator
+        Source of the samples.
+    """
     n_samples = check_count("n_samples", n_samples, least=100)
     confidence = check_confidence(confidence)
     if delta is None:
-        delta = 0.0 if event.is_pure else 1e-5
+        delta = cost.delta if cost.pure < math.inf else 1e-5
     delta = check_delta(delta, allow_zero=True)
-
-    first, second = means
+    if np.array_equal(means.first, means.second):
+        raise ValueError(
+            "the published numbers of both data sets have equal means: pass two data sets that "
+            "differ in a record that is counted"
+        )
 
     def sample(side: Any, number: int) -> np.ndarray:
-        return _statistics(first, second, [draw(side, rng) for _ in range(number)])
+        return _statistics(means, [draw(side, rng) for _ in range(number)])
 
     queried: dict[str, Any] = {"delta": delta, "confidence": confidence}
     game: dict[str, Any] = {"n_samples": n_samples, "part": _TO_CHOOSE, **queried}
-    epsilon, _, _ = bound_by_samples(sample, pair, partial(_choose, **queried), rng, **game)
-    cost = event.cost()
-    of_pure = cost.pure if cost.delta == 0 else math.inf
-    claimed = cost.epsilon(delta)[0] if delta else of_pure
-    return TableAudit(epsilon, claimed, delta, confidence, n_samples)
+    epsilon, _, _ = bound_by_samples(sample, sides, partial(_choose, **queried), rng, **game)
+    return TableAudit(epsilon, _claimed(cost, delta), delta, confidence, n_samples)
 
 
-def _statistics(first: np.ndarray, second: np.ndarray, sampled: Sequence[Any]) -> np.ndarray:
+def _claimed(cost: Cost, delta: float) -> float:
+    """Return the epsilon that a cost guarantees at `delta`; inf if it guarantees none."""
+    of_pure = cost.pure if cost.delta <= delta else math.inf
+    return min(of_pure, cost.epsilon(delta)[0] if delta else math.inf)
+
+
+def _statistics(pair: Pair, sampled: Sequence[Any]) -> np.ndarray:
     """Return statistics that may distinguish two sides, (n_statistics, n_samples).
 
-    The statistics are each number with different means on the two sides, and two sums of these
-    numbers in the direction from the first to the second mean. In the second sum, each number is
-    clipped to the range between its two means.
+    The statistics are each number with different means on the two sides, shifted and scaled so that
+    it is 0 at the first mean and 1 at the second, and two sums of these numbers: weighted as in the
+    likelihood ratio of Gaussian noise, and clipped to [0, 1] as in that of Laplace noise.
     """
+    first, second, scale = np.broadcast_arrays(*pair)
     differs = first != second
-    move = (second - first)[differs]
     numbers = np.reshape(sampled, (len(sampled), *first.shape))[:, differs]
-    way = (numbers - first[differs]) / move
-    return np.vstack([numbers.T, way @ move**2, np.clip(way, 0, 1) @ np.abs(move)])
+    way = (numbers - first[differs]) / (second - first)[differs]
+    signal = np.abs((second - first) / scale)[differs]
+    return np.vstack([way.T, way @ signal**2, np.clip(way, 0, 1) @ signal])
 
 
 class _Event(NamedTuple):
-    """Event that a statistic is at least an edge, or at most an edge."""
+    """Event that a statistic is beyond an edge.
+
+    Attributes
+    ----------
+    statistic : int
+        Number of the statistic.
+    edge : float
+        Limit of the values in the event.
+    is_above : bool
+        Whether the values are above the edge, or below.
+    has_edge : bool
+        Whether the edge itself is in the event.
+    swapped : bool
+        Whether the event is more frequent for the second side.
+    """
 
     statistic: int
     edge: float
     is_above: bool
+    has_edge: bool
+    swapped: bool
 
     def hits(self, first: np.ndarray, second: np.ndarray) -> tuple[int, int]:
-        """Count the samples of each side in the event; if `is_above`, the second side is first."""
-        first, second = first[self.statistic], second[self.statistic]
-        if self.is_above:
-            return (second >= self.edge).sum(), (first >= self.edge).sum()
-        return (first <= self.edge).sum(), (second <= self.edge).sum()
+        """Count samples of each side in the event; the side with more frequent events is first."""
+        of_sides = [
+            int(_n_beyond(np.sort(side[self.statistic]), self.edge, self.is_above, self.has_edge))
+            for side in ((second, first) if self.swapped else (first, second))
+        ]
+        return of_sides[0], of_sides[1]
+
+
+def _n_beyond(ordered: np.ndarray, edge: Any, is_above: bool, has_edge: bool) -> Any:
+    """Count the sorted values above or below each edge, with or without the edge itself."""
+    n_below = np.searchsorted(ordered, edge, side="left" if is_above == has_edge else "right")
+    return len(ordered) - n_below if is_above else n_below
 
 
 def _choose(
     pilot: Any, n_to_choose: int, n_to_bound: int, delta: float, confidence: float
 ) -> _Event:
-    """Choose the event with the largest expected bound."""
-    events = []
-    for statistic in range(len(pilot[0])):
-        every = np.concatenate([side[statistic] for side in pilot])
-        for edge in np.quantile(every, np.linspace(0, 1, _N_EDGES)):
-            events += [_Event(statistic, edge, False), _Event(statistic, edge, True)]
-    hits = np.array([event.hits(*pilot) for event in events]) * (n_to_bound / n_to_choose)
-    bounds = lower_bound(hits[:, 0], hits[:, 1], n_to_bound, delta, confidence)
-    return events[int(np.argmax(bounds))]
+    """Choose the event with the largest expected bound.
+
+    All events are tried in both directions, because a fault may make an event more frequent for
+    either side.
+    """
+    scale = n_to_bound / n_to_choose
+    best, event = -math.inf, _Event(0, -math.inf, True, True, False)
+    for statistic, sides in enumerate(zip(*pilot, strict=True)):
+        ordered = [np.sort(side) for side in sides]
+        edges = np.unique(np.quantile(np.concatenate(ordered), np.linspace(0, 1, _N_EDGES)))
+        for is_above, has_edge, swapped in product((False, True), repeat=3):
+            hits, other_hits = (
+                scale * _n_beyond(side, edges, is_above, has_edge)
+                for side in (reversed(ordered) if swapped else ordered)
+            )
+            bounds = lower_bound(hits, other_hits, n_to_bound, delta, confidence)
+            k = int(np.argmax(bounds))
+            if bounds[k] > best:
+                best = bounds[k]
+                event = _Event(statistic, float(edges[k]), is_above, has_edge, swapped)
+    return event

@@ -80,6 +80,8 @@ def fit(inputs: Inputs, account: Account, votes: Votes | None = None) -> None:
     """
     plan = planning.accepted(planning.make_plan(inputs), inputs.estimator)
     run = Run(inputs, plan, account, votes)
+    if inputs.first_release is None:
+        account.whole = inputs.recorded_cost(plan)
     for step in steps(run):
         step.take()  # gathers the statistic, pays for it, publishes it
     _learn(run)
@@ -121,6 +123,9 @@ def poll(inputs: Inputs, account: Account) -> Votes:
         plan = planning.forecast(inputs, planning.spending_plan(inputs))
         planning.warn_of_plan(plan, inputs.estimator.epsilon)
     run = Run(inputs, plan, account)
+    if inputs.rows_are_to_draw and inputs.first_release is None:
+        drawn = inputs.known_synthesis
+        account.whole = drawn.cost_of_steps(drawn.synthesizer.n_steps)
     for step in _steps_of_rows(run):
         step.take()
     votes = inputs.release.gather(run.inputs, plan, np.arange(run.inputs.n_public))
@@ -355,6 +360,9 @@ class Account:
         Published steps of the synthesizer and its rows; None if the fit draws no rows.
     first_release : FirstRelease or None
         The release of the target, once it is published; None if the target is declared.
+    whole : Cost or None
+        Cost of the whole fit or search, or of all synthetic rows in `poll`, if it was fixed before
+        the first release and this release is recorded by itself. A ledger fixes its rule by it.
     is_all_paid : bool
         Whether the labels are paid for. The next fit can then not continue this one.
     has_begun : bool
@@ -368,6 +376,7 @@ class Account:
         self.entry: Any = None
         self.synthesis: Any = None
         self.first_release: Any = None
+        self.whole: Cost | None = None
         self.is_all_paid = False
         self.has_begun = False
         self._fixed: Any = None
@@ -428,6 +437,8 @@ class Account:
             return
         try:
             recorded = cost if recorded is None or self.entry is not None else recorded
+            if self.whole is not None and self.entry is None and not is_all:
+                recorded = dataclasses.replace(recorded, whole=self.whole)
             self.entry = self.ledger.record(spent, recorded, self.entry)
         except (BudgetExceededError, ValueError):
             self.spent, self.is_all_paid = before

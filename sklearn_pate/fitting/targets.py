@@ -28,7 +28,7 @@ from ..accounting.plan import spent_of
 from ..encoding.targets import ClassTarget, NumberTarget, Target
 from ..methods.base import TableMethod
 from ..methods.choose import RARE
-from ..rdp import NeighboringRelation, Neighbors
+from ..rdp import DEFAULT_ORDERS, NeighboringRelation, Neighbors, gdp_mu
 from ..rdp.cost import sum_up
 from ..rdp.records import Record, as_limit, composition, finished, sum_of_parts
 from ..releases.base import Step
@@ -58,6 +58,10 @@ if TYPE_CHECKING:
 
 #: Part of delta for the threshold of classes, as for texts of an estimated schema.
 _DELTA_FRACTION = 1 / 1000
+
+#: Factor of epsilon in the limit by which a ledger fixes its rule. A first round has at most a
+#: quarter of epsilon, and its pure cost exceeds that of Gaussian noise with the same epsilon.
+_MARGIN = 1.25
 
 #: Smallest delta of the threshold.
 _MIN_DELTA = 1e-300
@@ -405,14 +409,15 @@ def inputs_of_rest(
             planned = make_plan(inputs)
         refuse_errors(planned, estimator)
         statement = _statement_of(planned, inputs.first_release)
-        TargetStep(inputs, first.values, account, statement).take()
+        limit = _limit_of(planned, inputs)
+        TargetStep(inputs, first.values, account, statement, limit).take()
         first_release = account.first_release
         if first_release.found is None:
             second = first_release.second_round()  # with the cost of the first
             account.first_release = None
             inputs = dataclasses.replace(inputs, first_release=second)
             statement = _statement_of(planned, second)
-            TargetStep(inputs, first.values, account, statement).take()
+            TargetStep(inputs, first.values, account, statement, limit).take()
             first_release = account.first_release
     account.first_release = first_release
     rest = _rest_after(estimator, first_release)
@@ -512,15 +517,23 @@ class TargetStep(Step):
         Account of the fit.
     statement : PrivacySpent
         Statement of this step.
+    limit : Cost
+        Limit of the cost of the whole fit; see `_limit_of`.
     """
 
     def __init__(
-        self, inputs: Inputs, values: np.ndarray | None, account: Account, statement: PrivacySpent
+        self,
+        inputs: Inputs,
+        values: np.ndarray | None,
+        account: Account,
+        statement: PrivacySpent,
+        limit: Cost,
     ) -> None:
         self.inputs = inputs
         self.values = values
         self.account = account
         self.statement = statement
+        self.limit = limit
 
     def gather(self) -> Any:
         """Return private counts, or one number of each unit."""
@@ -534,8 +547,9 @@ class TargetStep(Step):
             return inputs.known_first_release.release.gather(self.values, numbers)
 
     def pay(self) -> None:
-        """Record the cost of this step."""
-        self.account.append(self.statement, self.inputs.known_first_release.cost)
+        """Record the cost of this step, with the limit of all steps."""
+        cost = self.inputs.known_first_release.cost
+        self.account.append(self.statement, dataclasses.replace(cost, whole=self.limit))
 
     def publish(self, gathered: Any) -> None:
         """Publish the target, and store it on the account; `found` is None for a second round."""
@@ -561,6 +575,28 @@ def _statement_of(plan: Plan, first_release: FirstRelease) -> PrivacySpent:
         tables=(first_release.release.released_as,),
         extra_releases=(),
         guarantee=finished(first_release.guarantee),
+    )
+
+
+def _limit_of(plan: Plan, inputs: Inputs) -> Cost:
+    """Return the cost by which a ledger fixes its rule before the first release of a fit.
+
+    The plan is for a made-up target, and another target may choose another method. The statement of
+    the fit never exceeds that of this cost. Its other measures are those of the plan, and of
+    Gaussian noise with a larger epsilon. The costs that an outcome chooses rarely exceed them; if
+    they do, filters may refuse the fit after its first release.
+    """
+    cost = inputs.recorded_cost(plan)
+    limit, delta = inputs.cap
+    first = inputs.known_first_release.cost
+    stated = sum_up(first.pure, math.inf if limit is None else limit), sum_up(first.delta, delta)
+    mu_squared = gdp_mu(_MARGIN * stated[0], stated[1]) ** 2
+    return dataclasses.replace(
+        cost,
+        rdp=np.maximum(cost.rdp, DEFAULT_ORDERS * mu_squared / 2),
+        mu_squared=max(cost.mu_squared, mu_squared),
+        pure=math.inf,
+        stated=stated,
     )
 
 

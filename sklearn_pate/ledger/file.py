@@ -37,6 +37,7 @@ _COLUMNS = {
     "branches": "BLOB",
     "stated_epsilon": "REAL",
     "stated_delta": "REAL",
+    "by_statement": "INTEGER",
     "checksum": "BLOB",
 }
 
@@ -218,7 +219,8 @@ def read_costs(
     An entry of an earlier version has neither `pure_part` nor `mu_squared_part`. `Cost` derives
     both from the totals, so that epsilon is at least the epsilon of the fit. Only the entry of a
     fit with branches has `branches`, and only that of a fit whose first release chose its later
-    steps has `stated`; such an entry of an earlier version counts as other entries do.
+    steps, or of a ledger that adds statements, has `stated`; such an entry of an earlier version
+    counts as other entries do.
     """
     missing = _missing_columns(db)  # added by `write_fit`, because reading must not change the file
     names = ", ".join("NULL" if name in missing else name for name in _COLUMNS)
@@ -233,8 +235,9 @@ def _checked_cost(fit: int, row: dict[str, Any]) -> Cost:
     parts = [row["pure_part"], row["mu_squared_part"]]
     branches = row["branches"]
     stated = [row["stated_epsilon"], row["stated_delta"]]
+    by_statement = row["by_statement"]
     if checksum is None:  # an entry of an earlier version, which has none of these
-        is_as_written = [*parts, branches, *stated] == [None] * 5
+        is_as_written = [*parts, branches, *stated, by_statement] == [None] * 6
     else:
         is_as_written = checksum == _checksum(row.values())
         numbers += parts
@@ -242,6 +245,7 @@ def _checked_cost(fit: int, row: dict[str, Any]) -> Cost:
         stated = []
     is_complete = isinstance(row["rdp"], bytes) and len(row["rdp"]) == DEFAULT_ORDERS.nbytes
     is_complete = is_complete and isinstance(branches, bytes | None)
+    is_complete = is_complete and (by_statement is None or (by_statement == 1 and stated != []))
     are_floats = all(isinstance(number, float) for number in [*numbers, *stated])
     if is_as_written and is_complete and are_floats:
         cost = Cost(np.frombuffer(row["rdp"], dtype="<f8"), *numbers)
@@ -265,10 +269,20 @@ def has_entry(db: Connection, entry: int | None) -> bool:
     return db.execute("SELECT 1 FROM spending WHERE fit = ?", (entry,)).fetchone() is not None
 
 
+def is_by_statement(db: Connection) -> bool:
+    """Return whether the ledger adds the epsilons and deltas of its fits; see `filters.Account`."""
+    if "by_statement" in _missing_columns(db):
+        return False
+    return db.execute("SELECT 1 FROM spending WHERE by_statement = 1").fetchone() is not None
+
+
 def check_grows(db: Connection, entry: int | None, cost: Cost) -> None:
     """Raise ValueError if an entry has queries, or if its cost exceeds `cost` in any measure."""
-    before = read_costs(db, "fit = ? AND n_queries = 0", entry)
-    if entry not in before or not (parts_of(before[entry]) <= parts_of(cost)).all():
+    (before,) = read_costs(db, "fit = ? AND n_queries = 0", entry).values() or (None,)
+    grows = before is not None and bool((parts_of(before) <= parts_of(cost)).all())
+    if before is not None and before.stated is not None and cost.stated is not None:
+        grows = grows and before.stated[0] <= cost.stated[0]
+    if not grows:
         raise ValueError(
             f"entry {entry} cannot be replaced: it has queries, or its cost exceeds the new cost. "
             "To record a separate fit, omit entry"
@@ -281,11 +295,18 @@ def read_fits(db: Connection) -> list[tuple[Any, ...]]:
     return rows.fetchall()
 
 
-def write_fit(db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None) -> int:
+def write_fit(
+    db: Connection,
+    spent: PrivacySpent,
+    cost: Cost,
+    entry: int | None,
+    by_statement: bool = False,
+) -> int:
     """Record the cost, unit and relation of a fit, and return the number of the new entry.
 
-    An earlier `entry` of the same fit is removed, and its number is not used again. Columns that a
-    file of an earlier version lacks are added, with NULL in old entries.
+    With `by_statement`, the ledger adds the epsilons and deltas of its fits. An earlier `entry` of
+    the same fit is removed, and its number is not used again. Columns that a file of an earlier
+    version lacks are added, with NULL in old entries.
     """
     for name in _missing_columns(db):
         db.execute(f"ALTER TABLE spending ADD COLUMN {name} {_COLUMNS[name]}")
@@ -300,7 +321,9 @@ def write_fit(db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None
         of_steps = [parts_of(step) for step in (cost.earlier, *cost.branches)]
         branches = _as_bytes(np.concatenate(of_steps))
     stated = [None, None] if cost.stated is None else [abs(float(part)) for part in cost.stated]
-    row = now, str(spent.composition), *queried, _as_bytes(cost.rdp), *numbers, branches, *stated
+    rule = 1 if by_statement else None
+    measures = _as_bytes(cost.rdp), *numbers, branches, *stated
+    row = now, str(spent.composition), *queried, *measures, rule
     written = db.execute(
         f"INSERT INTO spending ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
         (*row, _checksum(row)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -147,18 +148,43 @@ class Account(NamedTuple):
         Cost of each fit.
     protected : tuple of two str
         The unit and the relation that all fits protect; both are None before the first fit.
+    by_statement : bool
+        Whether the epsilons and deltas of fits are added, instead of the amounts of the filters.
+        See `with_rule_for`.
+
+    Notes
+    -----
+    *One rule.* Let A be the runs in which the filters allow all fits, and B the runs in which only
+    the sum of epsilons and deltas does. Each rule alone is (epsilon, delta)-DP. If a release of the
+    first fit decides between them, the two bounds are added: for an event S,
+    ``P(S) - exp(epsilon) Q(S)`` is at most delta in the part of S in A, and at most delta in its
+    part in B, 2 delta together. (With a first release by randomised response, the part in A may use
+    all of delta, because a Renyi cost is a mean that runs outside of A need not increase. The part
+    in B then adds up to half of delta.) So the rule of a ledger is fixed by its first fit, before
+    this fit releases anything, from numbers that no release changes: the budget, and the cost or
+    the limit of the whole fit. All later records follow the same rule.
+
+    *Sum of statements.* The epsilons and deltas of steps, each chosen after the releases of earlier
+    steps, are a privacy filter: stop before the sum of either exceeds the budget (Rogers, Roth,
+    Ullman, Vadhan 2016, basic composition; Dwork, Roth 2014, theorem 3.16).
     """
 
     budget: LedgerTerms
     filters: list[Filter]
     costs: list[Cost]
     protected: tuple[Any, Any] = (None, None)
+    by_statement: bool = False
 
     def epsilon(self) -> float:
         """Return the total epsilon of all costs; it exceeds the budget if no filter allows them.
 
         If there is only one fit, and no filter allows it, the result is the epsilon of this fit.
         """
+        if self.by_statement:
+            stated = [self.statement_of(cost) for cost in self.costs]
+            delta = sum_up(*(delta for _, delta in stated))
+            is_within = delta <= self.budget.delta * (1 + _ROUNDING)
+            return sum_up(*(epsilon for epsilon, _ in stated)) if is_within else math.inf
         most = self.budget.reserved_delta * (1 + _ROUNDING)
         if sum_up(*(cost.delta for cost in self.costs)) > most:
             return math.inf
@@ -166,6 +192,51 @@ class Account(NamedTuple):
         if len(self.costs) == 1 and epsilon > self.budget.epsilon:  # it takes the whole budget
             return self.epsilon_alone(self.costs[0])
         return epsilon
+
+    def statement_of(self, cost: Cost) -> tuple[float, float]:
+        """Return the epsilon and the delta with which a cost counts if these are added.
+
+        A cost that states none counts with its pure epsilon, or with its epsilon at all of the
+        delta that the other fits have left, if that is smaller.
+        """
+        if cost.stated is not None:
+            return cost.stated
+        others = (other for other in self.costs if other is not cost)
+        left = self.budget.delta - sum_up(*(self.statement_of(other)[1] for other in others))
+        epsilon = cost.epsilon(left)[0] if left > 0 else math.inf
+        return (float(cost.pure), cost.delta) if cost.pure <= epsilon else (epsilon, left)
+
+    def with_rule_for(self, cost: Cost) -> Self:
+        """Return an account without fits with the rule that the first steps of a fit fix.
+
+        The rule is the sum of epsilons and deltas if no filter allows the whole fit, and this sum
+        does. Otherwise, the rule is the filters. With them, a fit whose cost is fixed in advance
+        and recorded at once may still take the whole budget, see `epsilon`.
+        """
+        whole = cost if cost.whole is None else cost.whole
+        is_recorded_at_once = whole is cost and cost.stated is None
+        if is_recorded_at_once or self.budget.composition == "pure":  # its one filter is a sum, too
+            return self
+        rule = self._replace(by_statement=True)
+        is_allowed = self._replace(costs=[replace(whole, stated=None)]).filters_pay()
+        return rule if not is_allowed and rule.pays_for(whole) else self
+
+    def recorded(self, cost: Cost) -> Cost:
+        """Return a cost as it is recorded in the account: with the statement by which it counts."""
+        if self.by_statement:
+            cost = replace(cost, stated=self.plus(cost).statement_of(cost))
+        return replace(cost, whole=None)
+
+    def filters_pay(self) -> bool:
+        """Return whether a filter allows all costs, up to the rounding of floats."""
+        most = self.budget.reserved_delta * (1 + _ROUNDING)
+        delta = sum_up(*(cost.delta for cost in self.costs))
+        return delta <= most and self._epsilon_of_filters() <= self.most_epsilon
+
+    @property
+    def most_epsilon(self) -> float:
+        """Epsilon of the budget, with the excess that is allowed by the rounding of floats."""
+        return self.budget.epsilon * (1 + _ROUNDING)
 
     def epsilon_alone(self, cost: Cost) -> float:
         """Return the epsilon of one fit by itself, at the ledger's delta.
@@ -200,7 +271,7 @@ class Account(NamedTuple):
         For example, ten fits with an epsilon of 0.1 are within a budget of 1, although the float
         0.1 is slightly larger than 1/10.
         """
-        return self.plus(cost).epsilon() <= self.budget.epsilon * (1 + _ROUNDING)
+        return self.plus(cost).epsilon() <= self.most_epsilon
 
     def totals(self) -> NDArray[np.float64]:
         """Return the number of fits, the sum of deltas and the sums of the filters.

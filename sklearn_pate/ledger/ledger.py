@@ -89,7 +89,11 @@ class PrivacyLedger:
     `reserved_delta`. The sum of all `delta_k` and `reserved_delta` is at most `delta`.
 
     If no filter allows the first fit, but its own epsilon is within the budget, the fit is accepted
-    and uses the whole budget: no later fit is accepted. The filters are designed for many fits. The
+    and uses the whole budget: no later fit is accepted. If such a fit has several releases that are
+    recorded one by one, and may be interrupted between them, the ledger adds the epsilons and
+    deltas of its fits instead: a fit that was interrupted early leaves a part of both. This rule is
+    fixed before the first release, because a choice by its outcome could double delta: see
+    `ledger.filters.Account`. The filters are designed for many fits. The
     total of a few fits is somewhat larger than their epsilon: for example, a fit with an epsilon of
     1 has a total of 1.13 in a ledger with an epsilon of 4.
 
@@ -242,7 +246,8 @@ class PrivacyLedger:
             if file.has_entry(db, entry):
                 file.check_grows(db, entry, cost)
             before = self._check_affordable(db, spent, cost, entry)
-            written = file.write_fit(db, spent, cost, entry)
+            cost = before.recorded(cost)
+            written = file.write_fit(db, spent, cost, entry, before.by_statement)
         self._seen = np.maximum(self._seen, before.plus(cost).totals())  # after the commit
         return written
 
@@ -306,7 +311,11 @@ class PrivacyLedger:
             )
         costs = file.read_costs(db)
         account = filters.Account(
-            budget, file.read_filters(db, budget), list(costs.values()), protected
+            budget,
+            file.read_filters(db, budget),
+            list(costs.values()),
+            protected,
+            by_statement=file.is_by_statement(db),
         )
         totals = account.totals()
         if (totals < self._seen).any():
@@ -324,7 +333,11 @@ class PrivacyLedger:
     def _check_affordable(
         self, db: Connection, spent: PrivacySpent, cost: Cost, entry: int | None = None
     ) -> filters.Account:
-        """Raise an error if a fit exceeds the budget; return the account of all other fits."""
+        """Raise an error if a fit exceeds the budget; return the account of all other fits.
+
+        The first record of a fit on an empty ledger fixes the rule of the ledger. A later record of
+        the same fit must then be within the budget by this rule, whatever its releases were.
+        """
         _check_cost(cost)
         before = self._account(db, without=entry)
         protected = file.protected_by(spent.unit, spent.relation)
@@ -334,9 +347,17 @@ class PrivacyLedger:
                 f"all fits of a ledger must cover the same change of the data, here {change!r}; "
                 f"this fit covers {spent.change!r}. Use the same partition and unit in all fits"
             )
-        _check_can_be_added(spent, cost, before)
-        if not before.pays_for(cost):
-            raise _over_budget(cost, before)
+        has_earlier_steps = file.has_entry(db, entry)
+        if not before.costs and not has_earlier_steps:
+            before = before.with_rule_for(cost)
+        if not before.by_statement:
+            _check_can_be_added(spent, cost, before)
+        planned = cost.whole if before.by_statement and cost.whole is not None else cost
+        is_affordable = before.pays_for(planned)
+        if has_earlier_steps and not before.by_statement:  # the rule is fixed: the filters
+            is_affordable = before.plus(cost).filters_pay()
+        if not is_affordable:
+            raise _over_budget(planned, before)
         return before
 
 
@@ -368,7 +389,13 @@ def _over_budget(cost: Cost, before: filters.Account) -> BudgetExceededError:
     """Return the error for a cost that exceeds the budget together with earlier costs."""
     budget = before.budget
     set_aside = ""
-    if cost.delta > 0:
+    if before.by_statement:
+        left = budget.delta - sum(delta for _, delta in map(before.statement_of, before.costs))
+        set_aside = (
+            ". This ledger adds the epsilons and deltas of its fits, because its first fit takes "
+            f"most of the budget; {max(left, 0.0):.3g} of this delta is left"
+        )
+    elif cost.delta > 0:
         delta_before = sum(earlier.delta for earlier in before.costs)
         set_aside = (
             f". {budget.reserved_delta:g} of this delta is for fits with their own delta; "

@@ -205,6 +205,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             spent = replace(spent, ledger=ledger.before())
         self._seed_used = True  # noise is drawn from here on
         if of_rows is not None:  # once, before the trials, which share the rows
+            account.whole = cost
             fit_data["X_public"] = self._publish_rows(of_rows, spent, rows_seed, account)
             if is_ours(account.synthesis.synthesizer):  # in the form of the rows, once it is known
                 fit_data["X"] = account.synthesis.synthesizer.like(fit_data["X"])

@@ -164,6 +164,11 @@ def _gdp_delta(epsilon: float, mu: float) -> float:
     return 0.5 * math.exp(-(a**2) / 2) * tails
 
 
+#: Largest Gaussian-DP parameter with a finite epsilon. This epsilon is about 5e7, which guarantees
+#: nothing in practice.
+_MAX_MU = 1e4
+
+
 def gdp_to_epsilon(mu: float, delta: float) -> float:
     """Compute the exact epsilon of a composition of Gaussian mechanisms.
 
@@ -197,7 +202,7 @@ def gdp_to_epsilon(mu: float, delta: float) -> float:
     mu = check_nonnegative("mu", mu)
     if mu == 0:
         return 0.0
-    if mu > 1e4:  # epsilon would be about 5e7, which guarantees nothing in practice
+    if mu > _MAX_MU:
         return math.inf
     if _gdp_delta(0.0, mu) <= delta:
         return 0.0
@@ -228,7 +233,8 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     Returns
     -------
     float
-        `mu`, rounded down so that ``gdp_to_epsilon(mu, delta) <= epsilon``.
+        `mu`, rounded down so that ``gdp_to_epsilon(mu, delta) <= epsilon``. It is at most 10,000,
+        also for an `epsilon` above about 5e7, because `gdp_to_epsilon` is inf for a larger `mu`.
 
     Examples
     --------
@@ -239,9 +245,11 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     """
     epsilon = check_positive("epsilon", epsilon)
     delta = check_delta(delta)
+    if gdp_to_epsilon(_MAX_MU, delta) <= epsilon:
+        return _MAX_MU
     high = 1.0
     while gdp_to_epsilon(high, delta) < epsilon:
-        high *= 2
+        high = min(2 * high, _MAX_MU)
     mu = brentq(lambda m: gdp_to_epsilon(m, delta) - epsilon, 0.0, high, xtol=1e-14, rtol=1e-12)
     step = 1e-12
     while gdp_to_epsilon(mu, delta) > epsilon:  # the computed root may lie on either side

@@ -110,6 +110,9 @@ class Cost:
         ones: the sums of the epsilons and deltas of the steps; else None. All other attributes are
         then those of the steps that were chosen. They can be summed by a privacy filter, whose
         limit is fixed in advance, but their smallest epsilon is not a guarantee.
+    whole : Cost or None
+        If these are the first steps of a fit, the cost of all its steps, or a limit of it, fixed
+        before the first release; else None. By it, a ledger fixes its rule; it is no cost itself.
 
     References
     ----------
@@ -134,6 +137,7 @@ class Cost:
     earlier: Cost | None = field(default=None, repr=False, kw_only=True)
     branches: tuple[Cost, ...] = field(default=(), repr=False, kw_only=True)
     stated: tuple[float, float] | None = field(default=None, repr=False, kw_only=True)
+    whole: Cost | None = field(default=None, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         rdp = np.array(self.rdp, dtype=float)

@@ -310,14 +310,7 @@ class ClassRelease(TargetRelease):
         ValueError
             If these are fewer than two, and no second round follows.
         """
-        labels = sorted(gathered)
-        counts = np.array([gathered[label] for label in labels], dtype=np.int64)
-        noisy = self.mechanism().noisy(counts[:, None], rng)[:, 0]
-        found = {
-            label: count
-            for label, count in zip(labels, noisy, strict=True)
-            if count >= self.threshold(label)
-        }
+        found = self.found_labels(gathered, rng)
         if self.more_epsilon > 0 and self._are_missing(found):
             return None
         if len(found) < 2:
@@ -328,6 +321,17 @@ class ClassRelease(TargetRelease):
             )
         target = ClassTarget(sorted(found))
         return FoundTarget(target, np.array([found[label] for label in sorted(found)]))
+
+    def found_labels(self, gathered: dict[Any, int], rng: np.random.Generator) -> dict[Any, float]:
+        """Return the labels whose noisy count reaches the threshold, and these counts."""
+        labels = sorted(gathered)
+        counts = np.array([gathered[label] for label in labels], dtype=np.int64)
+        noisy = self.mechanism().noisy(counts[:, None], rng)[:, 0]
+        return {
+            label: count
+            for label, count in zip(labels, noisy, strict=True)
+            if count >= self.threshold(label)
+        }
 
     def _are_missing(self, found: dict[Any, float]) -> bool:
         """Return whether too few labels were found, by their noisy counts."""
@@ -472,16 +476,16 @@ class RangeRelease(TargetRelease):
     def cost(self) -> Cost:
         """The `Cost` of the counts in both partitions."""
         contribution = self.neighbors.counts(1)
-        first, second = (Event(noise, contribution).cost() for noise in self._mechanisms)
+        first, second = (Event(noise, contribution).cost() for noise in self.mechanisms)
         return first.plus(second)
 
     def records(self) -> list[Record]:
         """Return the records of both partitions; see `TargetRelease.records`."""
         contribution = self.neighbors.counts(1)
-        return [noise.step_record(self.released_as, contribution) for noise in self._mechanisms]
+        return [noise.step_record(self.released_as, contribution) for noise in self.mechanisms]
 
     @property
-    def _mechanisms(self) -> tuple[LaplaceMechanism, LaplaceMechanism]:
+    def mechanisms(self) -> tuple[LaplaceMechanism, LaplaceMechanism]:
         """Return the noise on the bins, and on the finer bins."""
         return self.mechanism(_BINS_FRACTION), self.mechanism(1 - _BINS_FRACTION)
 
@@ -509,9 +513,17 @@ class RangeRelease(TargetRelease):
         ValueError
             If the noise hides all numbers.
         """
-        on_bins, on_parts = self._mechanisms
+        on_bins, on_parts = self.mechanisms
         counts_of = gathered if callable(gathered) else partial(counts_of_numbers, gathered)
-        noisy = on_bins.noisy(counts_of()[:, None], rng)[FIRST_NUMBER:, 0]
+        edges = self.finer_edges(on_bins.noisy(counts_of()[:, None], rng)[:, 0])
+        counts = on_parts.noisy(counts_of(edges)[:, None], rng)[:, 0]
+        bounds = _bounds(edges, counts, _std(on_parts), self.epsilon_of_fit)
+        return FoundTarget(NumberTarget.between(bounds, self.n_levels))
+
+    def finer_edges(self, noisy_bins: np.ndarray) -> np.ndarray:
+        """Return the edges of the finer bins, from the noisy counts of all bins."""
+        on_bins, on_parts = self.mechanisms
+        noisy = noisy_bins[FIRST_NUMBER:]
         sd = _std(on_bins) * _TAILS
         occupied = _occupied(noisy, sd, _FALSE_ALARM)
         if occupied is None:
@@ -522,10 +534,7 @@ class RangeRelease(TargetRelease):
         first, last = occupied
         n_records = float(noisy[first : last + 1].sum())
         n_bins = _number_of_bins(n_records / (_RECORDS_PER_BIN * _std(on_parts)))
-        edges = _leaves(occupied, noisy, sd)[:: N_LEAVES // n_bins]
-        counts = on_parts.noisy(counts_of(edges)[:, None], rng)[:, 0]
-        bounds = _bounds(edges, counts, _std(on_parts), self.epsilon_of_fit)
-        return FoundTarget(NumberTarget.between(bounds, self.n_levels))
+        return _leaves(occupied, noisy, sd)[:: N_LEAVES // n_bins]
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""

@@ -1,0 +1,1 @@
+"""Audits of every path, honest and with a fault."""
