@@ -19,7 +19,7 @@ How to read this file, from top to bottom:
 1. `Interval`: two numbers that enclose an exact one. Every operation rounds outwards, and only the
    upper end of a cost is used, so no rounding makes a cost too small.
 2. The normal distribution, and the privacy loss of Gaussian noise.
-3. `Cost`: the cost of a step in three measures, each of which can be added up.
+3. `Cost`: the cost of a step in three measures; each measure adds up.
 4. The mechanisms, one function for each, in `MECHANISMS`.
 5. The rules by which costs become an epsilon at a delta, in `RULES`.
 6. The comparison and the output.
@@ -283,7 +283,7 @@ class Cost:
     equal_pure : list of (Interval, int)
         Pure costs of the parts, each with the number of parts that have it.
     branches : list of Cost
-        Costs of the steps of which an earlier step chose one.
+        Costs of the steps; an earlier step chose one of them.
     notes : list of (str, Decimal or None, str)
         Lines for the output on numbers that are taken as stated, each with the measure in which it
         matters ("pure", "renyi", or "" for all) and the Renyi order.
@@ -518,7 +518,7 @@ def with_threshold(cost: Cost, step: dict[str, Any]) -> Cost:
 def noisy_argmax(step: dict[str, Any]) -> Cost:
     """Publish the class with the largest noisy count, for each of several queries.
 
-    The simple cost is that of all noisy counts. The cost of the argmax alone, and of a check before
+    The simple cost is for all noisy counts. The cost of the argmax alone, and of a check before
     it, has no simple formula: it is taken as stated.
     """
     times, noise = count(step), step["noise"]
@@ -984,7 +984,7 @@ def branches_delta(
 
 
 def of_sum(part: dict[str, Any]) -> Guarantee:
-    """Return the guarantee of parts of which earlier ones chose later ones: their sums.
+    """Return the guarantee of parts, whose earlier ones chose later ones: their sums.
 
     Each part claims an epsilon that holds for all that could have been chosen [DR, 3.16], so the
     claims add up, not the recomputed numbers of what was chosen.

@@ -201,7 +201,11 @@ def test_labels_that_are_not_found_count_nowhere():
     assert_same(published(found), published(expected))
 
 
-@cases("make", np.asarray, sparse.csr_matrix, lambda rows: rows.astype("float32"), ids=str)
+def in_short_floats(rows):
+    return rows.astype("float32")
+
+
+@cases("make", np.asarray, sparse.csr_matrix, in_short_floats, ids=lambda make: make.__name__)
 def test_arrays_of_sites_vote_as_the_pooled_array(make):
     rows, public = (make(table[["size", "visits"]].to_numpy(float)) for table in (X, X_PUBLIC))
     clf = classifier(method="neighbors")

@@ -5,6 +5,7 @@ import contextlib
 import copy
 import importlib.util
 import json
+import math
 import re
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from test_releases import Counts
 
 import sklearn_pate
 from benchmarks.verify import exact, plans
-from benchmarks.verify.command import false_statements
+from benchmarks.verify.command import false_statements, result
 from sklearn_pate import PATEClassifier, PATERegressor, verify
 from sklearn_pate.aggregators import (
     ConfidentGNMax,
@@ -374,9 +375,7 @@ def test_false_statements_are_refused_and_true_ones_accepted():
         assert best is None or float(found.epsilon) >= float(best) * (1 - 1e-12)
         for place, false in list(false_statements(own, rng))[:1]:
             n_false += 1
-            with pytest.raises(verify.StatementError):
-                verify.check(false, verify.guarantee_of(false["guarantee"]))
-                pytest.fail(str(place))
+            assert result(false) == math.inf, place
     assert n_false > 100
 
 
