@@ -95,8 +95,9 @@ def python_blocks(page):
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_python_blocks_of_pages_run(page, capsys):
+def test_python_blocks_of_pages_run(page, capsys, tmp_path, monkeypatch):
     """A page may leave out imports and data: these are given here."""
+    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(rng.normal(size=(5000, 3)), columns=["a", "b", "c"])
     labels = np.where(rows["a"] > 0, "yes", "no")
