@@ -177,6 +177,17 @@ def test_api_reference_contains_every_public_name(monkeypatch):
     assert ".. autoclass:: VATClassifier" in pages["neural"]
 
 
+def test_pages_load_no_script_from_elsewhere():
+    """Sphinx adds MathJax, from another server, to a page with a formula in TeX."""
+    folders = [ROOT / "sklearn_pate", ROOT / "examples"]
+    files = [*PAGES, *(file for folder in folders for file in folder.rglob("*.py"))]
+    assert len(files) > 150
+    found = [
+        file.name for file in files if re.search(r":math:|\.\. math::|```{math}", text_of(file))
+    ]
+    assert found == []
+
+
 # --- what is said of privacy ---------------------------------------------------------------------
 
 

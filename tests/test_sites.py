@@ -494,7 +494,7 @@ def test_site_with_wrong_data_is_named_and_nothing_is_paid_for(ledger, change, m
         ledger=ledger, random_state=None, schema=None if X_public is not None else SCHEMA
     )
     if X_public is None and "columns .*" in message:
-        message = "site 'east': its declared columns have other dtypes than those of the first site"
+        message = "site 'east': its declared columns have other dtypes than at the first site"
     with pytest.raises((ValueError, TypeError), match=message) as caught:
         clf.fit(sites, None, X_public)
     text = "".join(traceback.format_exception(caught.value))
