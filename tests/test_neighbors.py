@@ -782,6 +782,19 @@ def test_nearest_cells_in_single_precision_equal_those_of_each_distance(n_column
     np.testing.assert_array_equal(found, (distances <= shortest).argmax(axis=1))
 
 
+@pytest.mark.parametrize("power", [37.5, 38.8, 150.0])
+def test_nearest_cells_of_sums_that_overflow_do_not_depend_on_other_rows(power):
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        centers = rng.normal(size=(12, 4))
+        rows = rng.normal(size=(9, 4)) * 10.0 ** (power + rng.uniform(-0.5, 0.5, size=(9, 1)))
+        distances = cdist(rows, centers, "sqeuclidean")
+        shortest = distances.min(axis=1, keepdims=True) * (1 + 1e-9)
+        nearest = (distances <= shortest).argmax(axis=1)
+        np.testing.assert_array_equal(nearest_cells(rows, centers)[:, 0], nearest)
+        np.testing.assert_array_equal(nearest_cells(rows[:1], centers)[:, 0], nearest[:1])
+
+
 def test_distinct_rows_are_those_of_numpy():
     rows = np.random.default_rng(0).integers(0, 3, (500, 4)) * [1.0, -1.0, 0.5, 1e-9]
     distinct, positions = distinct_rows(rows)

@@ -478,7 +478,22 @@ BROKEN = {
         lambda X, y: (X, y, {"groups": [*range(len(y))]}),
         "'east' and 'north' have different k",
     ),
-    "few groups": (lambda X, y: (X, y, {"groups": [SECRET]}), "site 'east': groups must have one"),
+    "labels in two columns": (
+        lambda X, y: (X, np.column_stack([y, y])),
+        "site 'east': y must have one value",
+    ),
+    "few weights": (
+        lambda X, y: (X, y, {"sample_weight": [0.5]}),
+        "site 'east': sample_weight must have one value",
+    ),
+    "missing weights": (
+        lambda X, y: (X, y, {"sample_weight": np.full(len(y), np.nan)}),
+        "site 'east': sample_weight must be finite numbers",
+    ),
+    "few groups": (
+        lambda X, y: (X, y, {"groups": [SECRET]}),
+        "site 'east': groups must have one value",
+    ),
     "weights": (
         lambda X, y: (X, y, {"sample_weight": np.full(len(y), 1.5)}),
         "site 'east': sample_weight must be between 0 and 1",
@@ -499,6 +514,7 @@ def test_site_with_wrong_data_is_named_and_nothing_is_paid_for(ledger, change, m
         clf.fit(sites, None, X_public)
     text = "".join(traceback.format_exception(caught.value))
     assert "nothing was spent" in text and ledger.epsilon_spent == 0
+    assert str((AT_SITES == "east").sum()) not in str(caught.value)
     assert SECRET not in text.replace("'size': SECRET", "") and not hasattr(clf, "privacy_spent_")
 
 
@@ -761,6 +777,11 @@ def test_sites_with_a_model_are_teachers_as_before():
     clf = classifier(method="teachers", epsilon=20.0, on_bad_plan="warn").fit(sites, None, X_PUBLIC)
     assert clf.n_teachers_ == 3 and clf.privacy_spent_.unit == "group"
     assert issubclass(OwnSynthesizer, Synthesizer)
+
+
+def test_names_of_sites_with_equal_texts_are_refused():
+    with pytest.raises(ValueError, match="names must be .* that differ"):
+        Sites(load, ["b'a'", b"a"])  # str of both is the same, so one site would count twice
 
 
 def test_several_targets_of_sites_are_refused():

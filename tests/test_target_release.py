@@ -26,7 +26,12 @@ from sklearn_pate.rdp import Neighbors
 from sklearn_pate.rdp.discrete import DiscreteLaplace
 from sklearn_pate.releases import Release
 from sklearn_pate.rules import default_target_fraction
-from sklearn_pate.schema_release import ClassRelease, RangeRelease, ShareRelease
+from sklearn_pate.schema_release import (
+    ClassRelease,
+    RangeRelease,
+    SeveralReleases,
+    ShareRelease,
+)
 from sklearn_pate.schema_release.targets import FIXED_LABELS
 from sklearn_pate.synthesis import synthesizers
 
@@ -322,6 +327,35 @@ def test_records_with_other_labels_count_nowhere(teacher):
         assert clf.classes_.tolist() == ["no", "yes"] and "rare" not in " ".join(texts)
         fits.append((clf.public_labels_.tolist(), clf.privacy_spent_, texts[1:]))
     assert fits[0] == fits[1]
+
+
+def test_truth_values_beside_other_targets_are_counted_whether_or_not_they_occur():
+    release = SeveralReleases(
+        kind=ClassRelease, n_targets=2, epsilon=0.2, delta=1e-8, neighbors=REPLACED
+    )
+    y = pd.DataFrame({"rare": np.zeros(3000, dtype=bool), "text": Y})
+    other = y.copy()
+    other.loc[7, "rare"] = True
+    (counts, _), (counts_of_other, _) = (
+        release.gather(release.check(each), None) for each in (y, other)
+    )
+    assert counts == {0: 3000, 1: 0} and counts_of_other == {0: 2999, 1: 1}
+    y["rare"] = X[:, 1] > 0
+    found = PATEClassifier(epsilon=20, random_state=0).fit(X, y, X_PUBLIC).classes_
+    assert [classes.tolist() for classes in found] == [[0, 1], ["no", "yes"]]
+
+
+@pytest.mark.parametrize("y", [[0, 1, 1], [True, False, True], [[0, 1], [1, 1], [1, 0]]], ids=str)
+@pytest.mark.parametrize("other", ["no", 2, False])
+def test_one_record_does_not_change_the_type_of_a_list_of_labels(y, other):
+    several = isinstance(y[0], list)
+    kept = type(other) is type(y[0][0] if several else y[0])
+    changed = [*y[:-1], [y[-1][0], other] if several else other]
+    if kept:
+        assert len(ClassTarget.columns(changed)) == 1 + several
+    else:
+        with pytest.raises(ValueError, match="list of labels of several types"):
+            ClassTarget.columns(changed)
 
 
 def test_labels_of_no_unit_are_not_published():

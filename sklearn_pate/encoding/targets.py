@@ -77,6 +77,9 @@ class Target(ABC):
     predictor: ClassVar[str]
     _is_predictor: ClassVar[Any]
 
+    #: Types that entries of a list must have all or none of; see `_check_one_type`.
+    _types_apart: ClassVar[tuple[Any, ...]] = ()
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", self._checked_values(self.values))
 
@@ -217,6 +220,8 @@ class Target(ABC):
         if array.dtype.kind == "c":  # scikit-learn's message quotes all entries
             held = "text or real numbers as labels" if cls.noun == "label" else "real numbers"
             raise ValueError(f"Complex data not supported: y must hold {held}")
+        if not hasattr(y, "dtype") and array.ndim == 1 and array.dtype.kind != "O":
+            cls._check_one_type(y)
         # A pandas column is passed unchanged, because pandas selects the numpy dtype
         return column_or_1d(array if isinstance(y, np.ndarray) else y, warn=True)
 
@@ -247,6 +252,9 @@ class Target(ABC):
         if hasattr(y, "columns"):
             return [cls.column(y[name]) for name in y.columns]
         array = as_array("y", y)
+        if not hasattr(y, "dtype") and array.dtype.kind != "O":
+            for column in zip(*y, strict=True):
+                cls._check_one_type(column)
         if array.dtype.kind == "O":
             with suppress_output():  # libraries warn of private values
                 columns = [pd.Series(column).infer_objects().to_numpy() for column in array.T]
@@ -287,6 +295,20 @@ class Target(ABC):
         them are outside of the bounds, because an error would show that none is inside.
         """
         raise NotImplementedError
+
+    @classmethod
+    def _check_one_type(cls, y: Any) -> None:
+        """Refuse text among numbers, and truth values among others: all entries would become these.
+
+        One record would then change the type of all classes.
+        """
+        types = set(map(type, y))
+        for kind in cls._types_apart:
+            if len({issubclass(each, kind) for each in types}) > 1:
+                raise ValueError(
+                    "y is a list of labels of several types, which would all get the same type: "
+                    "give labels of one type, or an array, whose type is known"
+                )
 
     @classmethod
     def _check_finite(cls, y: np.ndarray) -> None:
@@ -574,6 +596,7 @@ class ClassTarget(Target):
     )
     predictor = "classifier"
     _is_predictor = staticmethod(is_classifier)
+    _types_apart = str, (bool, np.bool_)
 
     @classmethod
     def of_labels(cls, y: Any) -> "ClassTarget":

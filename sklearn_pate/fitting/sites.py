@@ -180,13 +180,16 @@ class SiteReader:
         n_records = _num_samples(X)
         if attempt(lambda: len(y))[0] != n_records:
             raise PublicError("load must return y with one value for each row of X")
+        _check_one_each(n_records, y=y, groups=groups, sample_weight=sample_weight)
         labels, values = None, np.zeros(0, dtype=int)
         if n_records:
             release = ClassRelease if issubclass(self.target_type, ClassTarget) else RangeRelease
             values = release.check(y)
             labels = "numbers" if release is RangeRelease else _kind_of_labels(y, values)
         groups = None if groups is None else normalize_groups(groups, n_records)
-        weight = checks._checked_weight(n_records, sample_weight)
+        weight, failed = attempt(lambda: checks._checked_weight(n_records, sample_weight))
+        if failed is not None:  # its text has the number of records
+            raise PublicError("sample_weight must be finite numbers, one for each row of X")
         if weight is not None and ((weight < 0) | (weight > 1)).any():
             raise PublicError("sample_weight must be between 0 and 1 where records vote")
         return _Loaded(X, values, labels, groups, weight)
@@ -229,6 +232,20 @@ class SiteReader:
                 "load returned labels that are not in classes, or are of another type"
             )
         return np.maximum(codes, 0), codes < 0 if self.is_found else None
+
+
+def _check_one_each(n_records: int, **given: Any) -> None:
+    """Refuse values that later checks would refuse with the number of records in the message.
+
+    The number of records of each site is private.
+    """
+    for name, values in given.items():
+        if values is None:
+            continue
+        is_list = name == "groups" and isinstance(values, list | tuple)  # also of tuples
+        shape, _ = attempt(partial(len if is_list else np.shape, values))
+        if shape not in (n_records, (n_records,)) and (name, shape) != ("y", (n_records, 1)):
+            raise PublicError(f"{name} must have one value for each row of X")
 
 
 def _kind_of_labels(y: Any, values: np.ndarray) -> str:

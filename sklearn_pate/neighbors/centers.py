@@ -190,8 +190,8 @@ class _Products(NamedTuple):
         Rows and centers are divided by it; then half of the centers are no longer than 1.
     known : ndarray of shape (n_columns + 1, n_cells)
         Scaled centers times -2, and their squared lengths minus the error of the products.
-    mean_length : float
-        Root mean square length of the scaled centers.
+    mean_length, largest_length : float
+        Root mean square and largest length of the scaled centers.
     error : float
         Bound of the rounding of a product, relative to the lengths of its factors.
     """
@@ -200,6 +200,7 @@ class _Products(NamedTuple):
     scale: float
     known: np.ndarray
     mean_length: float
+    largest_length: float
     error: float
 
     @classmethod
@@ -217,7 +218,8 @@ class _Products(NamedTuple):
         known = np.vstack([-2 * away.T, squares * (1 - 2 * error)])
         with np.errstate(over="ignore"):
             known = known.astype(dtype)
-        return cls(middle, scale, known, math.sqrt(squares.mean()), error)
+        lengths = math.sqrt(squares.mean()), math.sqrt(squares.max())
+        return cls(middle, scale, known, *lengths, error)
 
     def nearest(
         self, rows: np.ndarray, n_neighbors: int, rounding: float
@@ -244,7 +246,10 @@ class _Products(NamedTuple):
             # most 2 * (size + squared)
             slack = 12 * self.error * (size + squared) + 4 * off * (np.sqrt(squared) + off)
             is_sure = rough.min(axis=1) > last + slack + _TINY
-        return nearest, ~is_sure
+            # A sum that overflows is infinite in one order of its terms and not in another
+            most = float(np.finfo(rough.dtype).max) / 4
+            overflows = (np.sqrt(size) + self.largest_length) ** 2 >= most
+        return nearest, ~is_sure | overflows
 
 
 def _exactly_nearest(rows: np.ndarray, centers: np.ndarray, n_neighbors: int) -> np.ndarray:

@@ -88,8 +88,10 @@ class Sites:
             raise ValueError(f"load must be callable, load(name) -> (X, y); got {self.load!r}")
         names = list(self.names) if hasattr(self.names, "__next__") else self.names  # read once
         normalize_names(names)
+        texts = tuple(map(str, names))
+        normalize_names(texts)  # a site would be loaded and counted twice under two equal texts
         # A tuple, because a name that is appended to a list later could give a site several votes
-        object.__setattr__(self, "names", tuple(map(str, names)))
+        object.__setattr__(self, "names", texts)
 
     def __repr__(self) -> str:
         return f"Sites({len(self.names)} names)"
