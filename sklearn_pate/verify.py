@@ -285,9 +285,9 @@ class Cost:
         Pure costs of the parts, each with the number of parts that have it.
     branches : list of Cost
         Costs of the steps of which an earlier step chose one.
-    notes : list of (Decimal or None, str)
+    notes : list of (Decimal or "pure" or None, str)
         Lines for the output on numbers that are taken as stated, each with the Renyi order at which
-        it matters; None for all.
+        it matters, or "pure"; None for all.
     """
 
     pure: Interval | None = None
@@ -296,7 +296,7 @@ class Cost:
     delta: Interval = ZERO
     equal_pure: list[tuple[Interval, int]] = field(default_factory=list)
     branches: list[Cost] = field(default_factory=list)
-    notes: list[tuple[Decimal | None, str]] = field(default_factory=list)
+    notes: list[tuple[Decimal | str | None, str]] = field(default_factory=list)
 
 
 def pure_cost(pure: Interval, times: int = 1) -> Cost:
@@ -428,20 +428,16 @@ def count(step: dict[str, Any], name: str = "count") -> int:
 def change_of(step: dict[str, Any], name: str) -> Interval:
     """Return the largest change of a statistic by one unit: "l1", "l2_squared" or "linf".
 
-    It is above 0. If all three are finite, they must be possible for one vector of changes: the
-    largest is at most the sum, and the sum of squares is between the square of the largest and
-    their product.
+    All three are above 0. The largest change of an entry is at most the sum of all changes, and the
+    sum of their squares at most the product of both.
     """
-    l1, squared, largest = (
-        exact(step["contribution"][key]) for key in ("l1", "l2_squared", "linf")
-    )
-    if min(l1, squared, largest) <= 0:
+    names = ("l1", "l2_squared", "linf")
+    sum_of_all, squares, largest = (exact(step["contribution"][key]) for key in names)
+    if min(sum_of_all, squares, largest) <= 0:
         raise StatementError(f"the step {step['name']!r} claims that no unit changes it")
-    if max(l1, squared, largest) < INFINITY:
-        slack = 1 + TOLERANCE
-        product = largest * l1 * slack
-        if largest > l1 * slack or largest * largest > squared * slack or squared > product:
-            raise StatementError(f"the changes of the step {step['name']!r} contradict each other")
+    bound = 1 + TOLERANCE
+    if largest > sum_of_all * bound or squares > sum_of_all * largest * bound:
+        raise StatementError(f"the changes of the step {step['name']!r} contradict each other")
     return real(step["contribution"], name)
 
 
@@ -607,7 +603,7 @@ def noisy_argmax(step: dict[str, Any]) -> Cost:
         elif stated_pure.mu_squared is not None:
             cost.mu_squared = smaller(cost.mu_squared, stated_pure.mu_squared)
         note = f"pure epsilon {digits(of_query.high)} of a query; simple bound {bound}"
-        cost.notes.append((None, note))
+        cost.notes.append(("pure", note))
     return with_stated_curve(cost, step, times)
 
 
@@ -1183,12 +1179,14 @@ def lines_of_step(
     times = f", {step['count']} times" if step.get("count", 1) != 1 else ""
     yield f"{indent}{step['name']} ({noise_of(step)}{times}): epsilon {digits(by_itself.epsilon)}"
     is_test = part["rule"] == "propose-test-release"
-    orders = [found.order, *(exact(order) for order in step.get("second_orders", ()))]
-    notes = [
-        text
-        for order, text in cost_of(step).notes
-        if order is None or found.order is None or order in orders
-    ]
+    uses: set[Decimal | str | None] = {None, found.order}
+    uses |= {exact(order) for order in step.get("second_orders", ())}
+    if step["mechanism"] == "best of trials":
+        uses.add("pure")  # see `least_renyi`
+    if step["mechanism"] == "filter":
+        uses.add(exact(step["order"]))
+    # Without an order of the result, any number of the step may have an effect
+    notes = [text for use, text in cost_of(step).notes if found.order is None or use in uses]
     for text in dict.fromkeys(notes if not is_test else ()):
         yield f"{indent}  not rechecked: {text}"
     nested = [("", inner) for inner in step.get("steps", ())]
@@ -1230,6 +1228,51 @@ def check_model(statement: dict[str, Any], data: bytes) -> str:
     return f"The model's file has the stated SHA-256 digest {stated_digest}."
 
 
+def steps_in(node: Any) -> list[dict[str, Any]]:
+    """Return the steps of a part of the statement that add noise, nested ones included."""
+    if isinstance(node, list):
+        return [step for each in node for step in steps_in(each)]
+    if not isinstance(node, dict):
+        return []
+    nested = [step for value in node.values() for step in steps_in(value)]
+    return nested or ([node] if "mechanism" in node else [])
+
+
+def check_steps(statement: dict[str, Any], part: dict[str, Any]) -> None:
+    """Compare the steps with the rest of the statement, which names all that was released."""
+    steps = steps_in(part)
+    n_released = len(statement["tables"]) + len(statement["extra_releases"])
+    n_released += statement["n_teachers"] is not None
+    if len(steps) < n_released:
+        raise StatementError(
+            f"the statement names {n_released} releases, but lists {len(steps)} steps"
+        )
+    is_continuous = any("grid" in step and step["grid"] is None for step in steps)
+    if statement["arithmetic"] == "exact" and is_continuous:
+        raise StatementError("the statement claims exact arithmetic, and a step has real noise")
+
+
+def without_stated(node: Any) -> Any:
+    """Return a part of the statement with the simple bounds of `noisy_argmax` alone.
+
+    A filter and a private test compare costs with a limit, so they remain as they are.
+    """
+    if isinstance(node, list):
+        return [without_stated(each) for each in node]
+    if not isinstance(node, dict) or "limit" in node:
+        return node
+    stated_names = {"pure", "renyi"} if node.get("mechanism") == "noisy argmax" else set()
+    return {key: without_stated(value) for key, value in node.items() if key not in stated_names}
+
+
+def simple_epsilon(part: dict[str, Any]) -> Decimal:
+    """Return the epsilon of a part of the statement by simple bounds; see `without_stated`."""
+    if part["rule"] == "sum":
+        return total(interval(simple_epsilon(each)) for each in part["parts"]).high
+    found = guarantee_of(without_stated(part)).epsilon
+    return max(found, number_of(part["epsilon"])) if part.get("is_limit") else found
+
+
 #: Words that a statement may have, of which some add a line to the output.
 WORDS: dict[str, tuple[str, ...]] = {
     "kind": ("spent", "forecast"),
@@ -1253,9 +1296,13 @@ def report(statement: dict[str, Any]) -> list[str]:
         raise StatementError("the statement lists no steps, so nothing can be recomputed")
     found = guarantee_of(part)
     check(part, found)
+    check_steps(statement, part)
     whole = {name: number_of(part[name]) for name in ("epsilon", "delta")}
     check(statement, Guarantee(whole["epsilon"], whole["delta"], found.how))
     lines = [f"Protected: {statement['unit']}, {statement['relation']}", *lines_of(part)]
+    if without_stated(part) != part:
+        simple = f"epsilon {digits(simple_epsilon(part))} at delta {digits(found.delta)}"
+        lines.append(f"With simple bounds instead of costs of queries not rechecked: {simple}")
     if statement["kind"] == "forecast":
         lines.append("Not covered: any fit, as this is the forecast of a plan")
     if statement["covers"] != "fit":
