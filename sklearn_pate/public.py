@@ -339,6 +339,7 @@ MOST_VALUES = 1000
 _MOST_OF_ROWS = 0.5
 
 #: Warnings, by the kind of column.
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
 _USELESS = {
     "identifier": (
         "columns {} have a different value in each public row, like identifiers: leave them out, "
@@ -349,11 +350,19 @@ _USELESS = {
         "public rows: merge values, convert them to numbers, or leave the columns out"
     ),
     "constant": "columns {} have one value in all public rows: leave them out",
+    "dates": (
+        "columns {} hold dates, which are read as text: convert them to numbers in both tables, "
+        "for example to days since a public date"
+    ),
+    "numbers": (
+        "columns {} hold numbers in a column of objects, which are read as text: convert them in "
+        "both tables, for example X.astype({{column: float}})"
+    ),
 }
 
 
 def useless_columns(X_public: Rows) -> list[str]:
-    """Return warnings about columns with identifiers, many texts or one value.
+    """Return warnings about columns with identifiers, many texts, one value, or dates.
 
     Parameters
     ----------
@@ -396,7 +405,7 @@ def useless_columns(X_public: Rows) -> list[str]:
 
 
 def _useless_kind(column: pd.Series) -> str | None:
-    """Return "identifier", "text", "constant" or None for a column of public rows."""
+    """Return a key of `_USELESS`, or None, for a column of public rows."""
     values = column.dropna()
     n_rows, n_values = len(values), values.nunique()
     if n_values <= 1:  # a column with one value and missing ones is not constant
@@ -410,6 +419,10 @@ def _useless_kind(column: pd.Series) -> str | None:
         are_dense = 8 * (float(values.max()) - float(values.min())) < n_rows**2
         is_identifier = n_rows >= _MANY or are_dense or values.is_monotonic_increasing
         return "identifier" if are_all_different and is_identifier else None
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return "dates"
+    if column.dtype == object and pd.api.types.infer_dtype(values) in _NUMBERS:
+        return "numbers"
     if not (pd.api.types.is_string_dtype(values) or hasattr(column.dtype, "categories")):
         return None
     if are_all_different:

@@ -326,8 +326,15 @@ def _learn(run: Run) -> None:
     if not_found:
         warn(
             f"the noise of the estimated schema hides all values of columns {shown(not_found)}, so "
-            "the model does not use them: declare them, schema={column: (low, high) or [values]}, "
-            "give more records, or raise epsilon"
+            "the model has only a coarse encoding of their numbers, and no categories: declare "
+            "them, schema={column: (low, high) or [values]}, give more records, or raise epsilon"
+        )
+    far = getattr(getattr(inputs.synthesis, "synthesizer", None), "far_from_zero_", [])
+    if far:
+        warn(
+            f"few intervals were found for columns {shown(far)}, because their numbers are far "
+            "from zero compared with their range: subtract a public number, for example the first "
+            "date, or declare bounds, schema={column: (low, high)}"
         )
 
 

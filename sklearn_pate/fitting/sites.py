@@ -243,7 +243,8 @@ def _check_one_each(n_records: int, **given: Any) -> None:
         if values is None:
             continue
         is_list = name == "groups" and isinstance(values, list | tuple)  # also of tuples
-        shape, _ = attempt(partial(len if is_list else np.shape, values))
+        shape_of: Any = len if is_list else np.shape
+        shape, _ = attempt(partial(shape_of, values))
         if shape not in (n_records, (n_records,)) and (name, shape) != ("y", (n_records, 1)):
             raise PublicError(f"{name} must have one value for each row of X")
 

@@ -82,7 +82,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         `y` may be the weight of each row in each class, (n_samples, n_classes), of floats. The
         labels are then the numbers of the columns that are not zero.
         """
-        if np.ndim(y) == 2 and np.shape(y)[1] > 1 and np.asarray(y).dtype.kind == "f":
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] > 1 and y.dtype.kind == "f":
             X = validate_data(self, X, dtype=np.float64)
             weights = np.asarray(y)
             self.classes_ = np.flatnonzero(weights.any(axis=0))

@@ -80,6 +80,10 @@ _MIN_CORRELATION = 0.92
 #: Bounds of a column in which nothing was found.
 NOTHING_FOUND = (-1.0, 1.0)
 
+#: A column with at most this number of edges, whose sizes differ by at most this factor, is far
+#: from zero.
+_FEW_EDGES, _NEAR = 4, 4.0
+
 
 def _powers() -> np.ndarray:
     return 2.0 ** np.arange(MIN_POWER, MAX_POWER + 2)
@@ -394,3 +398,17 @@ def estimated(
         if not columns[-1] or (kind.leaves is None and not kind.is_text):
             nothing.append(k)
     return columns, has_gaps, nothing
+
+
+def is_far_from_zero(column: Any) -> bool:
+    """Return whether an estimated column has few edges, because zero is far from its range.
+
+    Ranges are found by powers of two, and leaves divide a range evenly: numbers that differ by much
+    less than their size share few leaves.
+    """
+    edges = np.asarray(getattr(column, "edges", ()), dtype=float)
+    if not 2 <= len(edges) <= _FEW_EDGES:
+        return False
+    sizes = np.abs(edges)
+    is_one_sided = bool((edges > 0).all() or (edges < 0).all())
+    return is_one_sided and float(sizes.max()) <= _NEAR * float(sizes.min())

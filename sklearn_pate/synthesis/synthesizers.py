@@ -82,7 +82,7 @@ from ..runtime.isolation import attempt, suppress_output
 from ..runtime.workers import WorkerDeathError
 from ..schema_release import ScaleRelease, SchemaRelease
 from ..schema_release.counts import TICKS, schema_contribution, schema_cost
-from ..schema_release.estimates import estimated, kinds_of
+from ..schema_release.estimates import estimated, is_far_from_zero, kinds_of
 
 if TYPE_CHECKING:
     from .._typing import Estimator, Rows
@@ -392,10 +392,14 @@ class ColumnSynthesizer(Synthesizer):
         Public description of the table, set by `declare`, or by `draw` if it is estimated.
     not_found_ : list
         Names of the columns in which the schema release found no values, set by `draw`.
+    far_from_zero_ : list
+        Names of the columns with few edges, because their numbers are far from zero compared with
+        their range, set by `draw`.
     """
 
     schema_: Columns
     not_found_: list[Any] = []
+    far_from_zero_: list[Any] = []
 
     #: Parameters of a subclass.
     bounds: Any
@@ -791,6 +795,10 @@ class ColumnSynthesizer(Synthesizer):
         if self._estimated:
             columns, self.not_found_ = self._estimates(published)
             self._set_columns(columns)
+            names = list(columns_of(self._form))
+            self.far_from_zero_ = [
+                names[k] for k in self._places if is_far_from_zero(columns.columns[k])
+            ]
         elif self._scaled:
             self._set_columns(self._narrowed(published[0]))
 
