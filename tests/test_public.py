@@ -543,3 +543,18 @@ def test_plan_does_not_count_the_bin_for_gaps_as_a_category(n_categories):
     plan = PATEClassifier(classes=[0, 1], epsilon=4.0, schema=schema).plan(named, [0, 1] * 450)
     found = [text for text in plan.advice if "declare more than 1000 categories" in text]
     assert len(found) == (n_categories > 1000)
+
+
+def test_dates_and_numbers_held_as_objects_are_reported():
+    days = pd.Series(np.arange(100) % 50)
+    rows = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(days, unit="D"),
+            "amount": (days / 4).astype(object),
+            "text": pd.Series(["a", "b"] * 50, dtype=object),
+        }
+    )
+    dates, numbers = useless_columns(rows)
+    assert "['day'] hold dates" in dates and "public date" in dates
+    assert "['amount'] hold numbers in a column of objects" in numbers
+    assert "X.astype({column: float})" in numbers

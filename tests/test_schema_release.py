@@ -1088,3 +1088,14 @@ def test_few_records_are_learnt_within_bounds_that_are_too_wide(factor):
     assert score > 0.7
     assert bounds == (0.0, 13.0) if factor == 1.0 else bounds[1] < 100
     assert 0.49 < clf.privacy_spent_.epsilon <= 0.5
+
+
+@pytest.mark.parametrize(("first", "is_far"), [(20_200_101.0, True), (0.0, False), (-1e6, True)])
+def test_numbers_far_from_zero_are_reported(first, is_far):
+    numbers = first + np.random.default_rng(0).integers(0, 700, 6000)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf = PATEClassifier(classes=[0, 1], epsilon=2.0, on_bad_plan="warn")
+        clf.fit(numbers[:, None].astype(float), np.arange(6000) % 2)
+    assert (len(clf.schema_.columns[0]) <= 4) == is_far
+    assert any("far from zero" in str(warning.message) for warning in caught) == is_far
