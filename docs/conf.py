@@ -137,8 +137,9 @@ def _skip_requests(app, what, name, obj, skip, options):
 
 
 def _link(app, docname, source):
-    """Let links to files, which work where the repository is read, lead to pages here."""
-    source[0] = measured_pages.linked(source[0])
+    """Let links to files lead to pages here; remove the empty line that ends an example."""
+    text = measured_pages.linked(source[0])
+    source[0] = re.sub(r"^(```pycon\n(?:(?!```).*\n)*?)\n+```$", r"\1```", text, flags=re.M)
 
 
 def setup(app):

@@ -490,7 +490,7 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
             For two classes, the student's values. For more, one column per element of `classes_`,
             with -inf for a class that was never released. Values with another number of columns,
             such as one-versus-one values of four or more released classes, are returned unchanged,
-            and so are those of a student of several targets.
+            and so are codes of a student of several targets.
         """
         values = np.asarray(self._ask("student_", "decision_function", X))
         if self._fitted_target.n_targets > 1:

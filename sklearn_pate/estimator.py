@@ -147,7 +147,7 @@ class PATEEstimator(CheckedEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Private labels: strings, integers or booleans. For a regressor, finite numbers. None
             with `Sites`. Each column is a target; their number is public. Where records vote or
-            are summed, one fit learns several targets, and its noise is that of all together.
+            are summed, one fit learns several targets, and its noise is for all together.
         X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
             Public, unlabelled points with the same features as `X`. The fit labels them, and trains
             the student on these rows alone. If None, synthetic rows are sampled instead; see

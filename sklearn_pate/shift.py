@@ -117,7 +117,7 @@ def shift_of_votes(
     *,
     tolerance: float = 0.0,
 ) -> PublicShift:
-    r"""Compare the published votes with the public rows, over groups of cells.
+    """Compare the published votes with the public rows, over groups of cells.
 
     Parameters
     ----------
@@ -148,23 +148,22 @@ def shift_of_votes(
 
     Notes
     -----
-    With the fraction :math:`s_g` of the public rows in group g, P public rows, n records,
-    :math:`q_g` cells in the group and K classes, the difference of the two fractions has the
-    variance
+    With the fraction s of the public rows in a group, P public rows, n records, q cells in the
+    group and K classes, the difference of the two fractions has the variance ::
 
-    .. math:: v_g = s_g / n + s_g / P + K q_g \sigma^2 / n^2
+        v = s / n + s / P + K q (sigma / n)^2
 
-    without a shift, and the total variation distance has the mean
-    :math:`\sum_g \sqrt{2 v_g / \pi} / 2` and the standard deviation
-    :math:`\sqrt{(1 - 2 / \pi) \sum_g v_g} / 2`. If records vote in several cells, the first two
-    :math:`s_g` are mean squares of the part of a row in the group. The variances are upper bounds,
-    as fractions of groups are negatively correlated: z has a mean of about -0.6.
+    without a shift. The total variation distance has the mean ``sum(sqrt(2 v / pi)) / 2`` and the
+    standard deviation ``sqrt((1 - 2 / pi) sum(v)) / 2``, with sums over groups. If records vote in
+    several cells, the first two s are mean squares of the part of a row in the group. The
+    variances are upper bounds, as fractions of groups are negatively correlated: z has a mean of
+    about -0.6.
 
     The means of encoded columns are compared with each row in the center of its cell. With the
-    centers :math:`m_c` of a column about their mean, and their mean square :math:`V` over the
-    public rows, the difference of the means has the variance
+    centers m of a column about their mean, and their mean square V over the public rows, the
+    difference of the means has the variance ::
 
-    .. math:: V / n + V / P + K \sigma^2 / n^2 \sum_c m_c^2
+        V / n + V / P + K (sigma / n)^2 sum(m^2)
 
     without a shift.
     """
@@ -246,7 +245,7 @@ def _groups(centers: np.ndarray, in_cell: np.ndarray) -> np.ndarray:
 def weights_of_cells(
     total: np.ndarray, in_cell: np.ndarray, *, n: float, noise_std: float
 ) -> np.ndarray:
-    r"""Return the weight of a public row in each cell: published votes per public row, shrunk.
+    """Return the weight of a public row in each cell: published votes per public row, shrunk.
 
     Parameters
     ----------
@@ -266,10 +265,10 @@ def weights_of_cells(
 
     Notes
     -----
-    The ratio :math:`a` of the fractions of votes and of public rows in a cell has the variance
-    :math:`v` without a shift, by noise and sampling. Its variance due to a shift is estimated as
-    :math:`\tau^2 = \max(0, \sum_c s_c ((a_c - 1)^2 - v_c))`, and the weight is
-    :math:`1 + \tau^2 / (\tau^2 + v_c) (a_c - 1)`, clipped to [1/3, 3].
+    The ratio a of the fractions of votes and of public rows in a cell has the variance v without a
+    shift, by noise and sampling. Its variance due to a shift is estimated as
+    ``t = max(0, sum(s ((a - 1)^2 - v)))``, where s is the fraction of the public rows in a cell.
+    The weight is ``1 + t / (t + v) (a - 1)``, clipped to [1/3, 3].
     """
     weight = np.ones(len(total))
     seen = in_cell > 0
@@ -291,7 +290,7 @@ def shift_of_sums(
     noise_std: float,
     tolerance: float = 0.0,
 ) -> PublicShift:
-    r"""Compare the published mean of encoded records with the mean of encoded public rows.
+    """Compare the published mean of encoded records with the mean of encoded public rows.
 
     Parameters
     ----------
@@ -313,11 +312,10 @@ def shift_of_sums(
     Notes
     -----
     Without a shift, the difference of the means has the covariance
-    :math:`V = \Sigma (1 / n + 1 / P) + (\sigma / n)^2 I`, where :math:`\Sigma` is the covariance
-    of P public rows. Its squared length has the mean :math:`\mathrm{tr} V` and the variance
-    :math:`2 \mathrm{tr} V^2`, like a scaled chi-squared variable with
-    :math:`(\mathrm{tr} V)^2 / \mathrm{tr} V^2` degrees of freedom (Satterthwaite 1946). Its cube
-    root is about normal (Wilson and Hilferty 1931), which gives `z`.
+    ``V = S (1 / n + 1 / P) + (sigma / n)^2 I``, where S is the covariance of P public rows. Its
+    squared length has the mean ``trace(V)`` and the variance ``2 trace(V^2)``, like a scaled
+    chi-squared variable with ``trace(V)^2 / trace(V^2)`` degrees of freedom (Satterthwaite 1946).
+    Its cube root is about normal (Wilson and Hilferty 1931), which gives `z`.
     """
     n_public = len(public)
     middle = public.mean(axis=0)

@@ -19,7 +19,7 @@ How to read this file, from top to bottom:
 1. `Interval`: two numbers that enclose an exact one. Every operation rounds outwards, and only the
    upper end of a cost is used, so no rounding makes a cost too small.
 2. The normal distribution, and the privacy loss of Gaussian noise.
-3. `Cost`: the cost of a step in three measures, each of which can be added up.
+3. `Cost`: the cost of a step in three measures; each measure adds up.
 4. The mechanisms, one function for each, in `MECHANISMS`.
 5. The rules by which costs become an epsilon at a delta, in `RULES`.
 6. The comparison and the output.
@@ -45,6 +45,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -283,10 +284,10 @@ class Cost:
     equal_pure : list of (Interval, int)
         Pure costs of the parts, each with the number of parts that have it.
     branches : list of Cost
-        Costs of the steps of which an earlier step chose one.
-    notes : list of (str, Decimal or None, str)
-        Lines for the output on numbers that are taken as stated, each with the measure in which it
-        matters ("pure", "renyi", or "" for all) and the Renyi order.
+        Costs of the steps; an earlier step chose one of them.
+    notes : list of (Decimal or "pure" or None, str)
+        Lines for the output on numbers that are taken as stated, each with the Renyi order at which
+        it matters, or "pure"; None for all.
     """
 
     pure: Interval | None = None
@@ -295,7 +296,7 @@ class Cost:
     delta: Interval = ZERO
     equal_pure: list[tuple[Interval, int]] = field(default_factory=list)
     branches: list[Cost] = field(default_factory=list)
-    notes: list[tuple[str, Decimal | None, str]] = field(default_factory=list)
+    notes: list[tuple[Decimal | str | None, str]] = field(default_factory=list)
 
 
 def pure_cost(pure: Interval, times: int = 1) -> Cost:
@@ -325,6 +326,13 @@ def renyi_of_pure(pure: Interval, order: Decimal) -> Interval:
     return smaller((log_cosh[0] - log_cosh[1]) / (interval(order) - 1), pure)
 
 
+def listed(items: Any) -> list[Any]:
+    """Return a list that is not empty: no steps would have no cost."""
+    if not isinstance(items, list) or not items:
+        raise StatementError("a part of the statement lists no steps")
+    return items
+
+
 def composed(costs: Sequence[Cost]) -> Cost:
     """Return the total cost of steps that may depend on earlier ones: each measure adds up."""
 
@@ -350,17 +358,47 @@ def total_of(numbers: Sequence[Interval | None]) -> Interval | None:
 # --- 4. mechanisms --------------------------------------------------------------------------------
 
 
+#: Text of `float.hex`. Without the prefix, `float.fromhex` would read "20" as 32.
+_HEXADECIMAL = re.compile(r"-?0x[01]\.[0-9a-f]+p[+-][0-9]+|inf")
+
+
 def exact(value: Any) -> Decimal:
     """Return a number of the statement: hexadecimal text is exact, and so are whole numbers."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise StatementError(f"expected a number; got {value!r}")
+    if isinstance(value, str) and not _HEXADECIMAL.fullmatch(value):
+        raise StatementError(f"expected a hexadecimal number; got {value!r}")
     try:
         number = float.fromhex(value) if isinstance(value, str) else value
-    except (ValueError, OverflowError):
-        raise StatementError(f"expected a hexadecimal number; got {value!r}") from None
+    except OverflowError:
+        raise StatementError(f"expected a smaller number; got {value!r}") from None
     if number != number:
         raise StatementError(f"expected a number; got {value!r}")
     return Decimal(number)
+
+
+def probability(value: Any) -> Decimal:
+    """Return a number from 0 to 1."""
+    number = exact(value)
+    if not 0 <= number <= 1:
+        raise StatementError(f"expected a number from 0 to 1; got {value!r}")
+    return number
+
+
+def order_of(value: Any) -> Decimal:
+    """Return a Renyi order of the statement; all formulas below need one above 1."""
+    order = exact(value)
+    if not 1 < order < INFINITY:
+        raise StatementError(f"expected a Renyi order above 1; got {value!r}")
+    return order
+
+
+def at_least_0(value: Any) -> Decimal:
+    """Return a number that is not negative, or infinity."""
+    number = exact(value)
+    if number < 0:
+        raise StatementError(f"expected a number, at least 0; got {value!r}")
+    return number
 
 
 def real(step: dict[str, Any], name: str) -> Interval:
@@ -380,11 +418,27 @@ def known(step: dict[str, Any], name: str) -> Interval:
 
 
 def count(step: dict[str, Any], name: str = "count") -> int:
-    """Return a whole number of a step."""
-    number = step.get(name)
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-        raise StatementError(f"{name!r} must be a whole number; got {number!r}")
+    """Return a whole number of a step, at least 1: a step of no releases is not listed."""
+    number = step[name]
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise StatementError(f"{name!r} must be a whole number, at least 1; got {number!r}")
     return number
+
+
+def change_of(step: dict[str, Any], name: str) -> Interval:
+    """Return the largest change of a statistic by one unit: "l1", "l2_squared" or "linf".
+
+    All three are above 0. The largest change of an entry is at most the sum of all changes, and the
+    sum of their squares at most the product of both.
+    """
+    names = ("l1", "l2_squared", "linf")
+    sum_of_all, squares, largest = (exact(step["contribution"][key]) for key in names)
+    if min(sum_of_all, squares, largest) <= 0:
+        raise StatementError(f"the step {step['name']!r} claims that no unit changes it")
+    bound = 1 + TOLERANCE
+    if largest > sum_of_all * bound or squares > sum_of_all * largest * bound:
+        raise StatementError(f"the changes of the step {step['name']!r} contradict each other")
+    return real(step["contribution"], name)
 
 
 def laplace(step: dict[str, Any]) -> Cost:
@@ -393,7 +447,7 @@ def laplace(step: dict[str, Any]) -> Cost:
     One unit changes the entries by l1 in all, and no entry by more than linf.
     """
     rate, times = known(step, "inverse_scale"), count(step)
-    l1, linf = (known(step["contribution"], name) for name in ("l1", "linf"))
+    l1, linf = change_of(step, "l1"), change_of(step, "linf")
     pure = l1 * rate
     cost = pure_cost(pure, times)
     grid = None if step["grid"] is None else known(step, "grid")
@@ -429,7 +483,7 @@ def laplace_shift(
 def gaussian(step: dict[str, Any]) -> Cost:
     """Gaussian noise on every entry, on a grid or continuous; one unit changes l2_squared."""
     scale, times = known(step, "scale"), count(step)
-    squared = known(step["contribution"], "l2_squared")
+    squared = change_of(step, "l2_squared")
     grid = None if step["grid"] is None else known(step, "grid")
     ratio = squared / (scale * scale)
     mu_squared: Interval | None = ratio
@@ -491,17 +545,20 @@ def check_blocks(step: dict[str, Any]) -> None:
         raise StatementError(
             f"the noise of the sums is below their change times the scale: {noise}"
         )
-    if count(blocks, "n_changed") == 1:
-        one = (a + w + c + m) / replaced
-        if one.low > known(step["contribution"], "l2_squared").high * (1 + TOLERANCE):
-            raise StatementError("the contribution of an added record to the sums is too small")
+    # The contribution is relative to the change by a replaced record, so that one contributes 1
+    is_replaced = count(blocks, "n_changed") > 1
+    least_change = ONE if is_replaced else (a + w + c + m) / replaced
+    if least_change.low > change_of(step, "l2_squared").high * (1 + TOLERANCE):
+        raise StatementError("the contribution of a record to the sums is too small")
 
 
 def with_threshold(cost: Cost, step: dict[str, Any]) -> Cost:
     """Add the delta of thresholds, above which a text or a label of one unit is published."""
-    threshold = step.get("threshold")
-    if threshold is None:
+    if ("threshold" in step) != ("delta" in step):
+        raise StatementError(f"the step {step['name']!r} needs both a threshold and its delta")
+    if "threshold" not in step:
         return cost
+    threshold = step["threshold"]
     times = count(threshold)
     if step["mechanism"] == "laplace":
         rate, grid = known(step, "inverse_scale"), known(step, "grid")
@@ -518,20 +575,22 @@ def with_threshold(cost: Cost, step: dict[str, Any]) -> Cost:
 def noisy_argmax(step: dict[str, Any]) -> Cost:
     """Publish the class with the largest noisy count, for each of several queries.
 
-    The simple cost is that of all noisy counts. The cost of the argmax alone, and of a check before
+    The simple cost is for all noisy counts. The cost of the argmax alone, and of a check before
     it, has no simple formula: it is taken as stated.
     """
     times, noise = count(step), step["noise"]
     cost: Cost
+    if noise != "gaussian" and ("scale" in step or "check_scale" in step):
+        raise StatementError(f"a step with {noise} noise has a scale of Gaussian noise")
     if noise == "gaussian":
         scale = known(step, "scale")
-        ratio = known(step["contribution"], "l2_squared") / (scale * scale)
+        ratio = change_of(step, "l2_squared") / (scale * scale)
         if step.get("check_scale") is not None:
             check = known(step, "check_scale")
             ratio = ratio + 1 / (check * check)
         cost = gaussian_cost(None if step["grid"] is not None else ratio * times, ratio / 2 * times)
     elif noise in ("laplace", "exponential"):
-        cost = pure_cost(known(step["contribution"], "l1") * known(step, "inverse_scale"), times)
+        cost = pure_cost(change_of(step, "l1") * known(step, "inverse_scale"), times)
     else:
         raise StatementError(f"unknown noise {noise!r}")
     if "pure" in step and (cost.pure is None or known(step, "pure").high * times < cost.pure.low):
@@ -544,13 +603,13 @@ def noisy_argmax(step: dict[str, Any]) -> Cost:
         elif stated_pure.mu_squared is not None:
             cost.mu_squared = smaller(cost.mu_squared, stated_pure.mu_squared)
         note = f"pure epsilon {digits(of_query.high)} of a query; simple bound {bound}"
-        cost.notes.append(("pure", None, note))
+        cost.notes.append(("pure", note))
     return with_stated_curve(cost, step, times)
 
 
 def with_stated_curve(cost: Cost, step: dict[str, Any], times: int) -> Cost:
     """Use the stated Renyi costs of one query where they are below the simple formula."""
-    curve = {exact(order): exact(value) for order, value in step.get("renyi", {}).items()}
+    curve = {order_of(order): at_least_0(value) for order, value in step.get("renyi", {}).items()}
     simple = cost.renyi
 
     def renyi(order: Decimal) -> Interval | None:
@@ -566,7 +625,7 @@ def with_stated_curve(cost: Cost, step: dict[str, Any], times: int) -> Cost:
         if value.is_finite() and (formula is None or value * times < formula.low):
             bound = "none" if formula is None else digits(formula.high / max(times, 1))
             note = f"Renyi cost {digits(value)} at order {digits(order)}; simple bound {bound}"
-            cost.notes.append(("renyi", order, note))
+            cost.notes.append((order, note))
     return cost
 
 
@@ -603,7 +662,7 @@ def sparse_vector(step: dict[str, Any]) -> Cost:
 
 def stated(step: dict[str, Any]) -> Cost:
     """A step with a cost that is proved by hand, or without a guarantee; taken as stated."""
-    pure, mu_squared = (exact(step[name]) for name in ("pure", "mu_squared"))
+    pure, mu_squared = (at_least_0(step[name]) for name in ("pure", "mu_squared"))
     cost = Cost(
         interval(pure) if pure.is_finite() else None,
         interval(mu_squared) if mu_squared.is_finite() else None,
@@ -612,7 +671,7 @@ def stated(step: dict[str, Any]) -> Cost:
     )
     cost = with_stated_curve(cost, step, 1)
     whole = f"pure {digits(pure)}, mu squared {digits(mu_squared)}, delta {digits(cost.delta.high)}"
-    cost.notes.append(("", None, f"the cost as a whole ({whole})"))
+    cost.notes.append((None, f"the cost as a whole ({whole})"))
     return cost
 
 
@@ -621,8 +680,8 @@ def renyi_filter(step: dict[str, Any]) -> Cost:
 
     Renyi costs increase with the order, so the limit also holds at smaller orders.
     """
-    order_of_limit, limit = exact(step["order"]), known(step, "limit")
-    inside = composed([cost_of(part) for part in step["steps"]])
+    order_of_limit, limit = order_of(step["order"]), known(step, "limit")
+    inside = composed([cost_of(part) for part in listed(step["steps"])])
 
     def renyi(order: Decimal) -> Interval | None:
         at_most, of_all = limit if order <= order_of_limit else None, inside.renyi(order)
@@ -638,10 +697,14 @@ def best_of_trials(step: dict[str, Any]) -> Cost:
     The number has a truncated negative binomial distribution with this mean and shape eta.
     """
     mean, eta = known(step, "mean"), real(step, "eta")
+    if mean.low < 1 or eta.low <= -1:
+        raise StatementError(
+            "a number of trials, at least 1, has a mean of at least 1 and eta > -1"
+        )
     candidates = [(count(part), *trial_of(part)) for part in step["candidates"]]
     n_candidates = sum(times for times, *_ in candidates)
     log_inverse_gamma = interval(_log_inverse_gamma(mean, eta))
-    second_orders = [exact(order) for order in step["second_orders"]]
+    second_orders = [order_of(order) for order in step["second_orders"]]
 
     def of_trial(order: Decimal) -> Interval | None:
         terms = []
@@ -672,7 +735,7 @@ def best_of_trials(step: dict[str, Any]) -> Cost:
 
 def trial_of(part: dict[str, Any]) -> tuple[Cost, Interval | None]:
     """Return the cost of one candidate, and the scale of the noise on its score, if it has any."""
-    cost = composed([cost_of(step) for step in part["steps"]])
+    cost = composed([cost_of(step) for step in listed(part["steps"])])
     if cost.delta.high > 0:
         raise StatementError("a trial of a search has a delta of its own")
     return cost, None if part["score_scale"] is None else known(part, "score_scale")
@@ -711,9 +774,9 @@ def one_of_several(step: dict[str, Any]) -> Cost:
 
     Each measure is the largest of all branches. `of_branches` computes a smaller total.
     """
-    branches = [composed([cost_of(part) for part in branch]) for branch in step["branches"]]
-    if not branches:
-        raise StatementError("a step of several branches has none")
+    branches = [
+        composed([cost_of(part) for part in listed(branch)]) for branch in listed(step["branches"])
+    ]
 
     def largest(numbers: list[Interval | None]) -> Interval | None:
         if any(number is None for number in numbers):
@@ -742,11 +805,38 @@ MECHANISMS: dict[str, Callable[[dict[str, Any]], Cost]] = {
 }
 
 
+#: Names that a step of each mechanism may have in addition to "mechanism" and "name". The formulas
+#: above use all of them, so no number of a step is without effect.
+NAMES: dict[str, set[str]] = {
+    "laplace": {"inverse_scale", "grid", "contribution", "count", "delta", "threshold"},
+    "gaussian": {
+        *("scale", "grid", "tau", "contribution", "count", "delta", "threshold", "blocks"),
+    },
+    "noisy argmax": {
+        *("noise", "scale", "inverse_scale", "check_scale", "grid", "contribution", "count"),
+        *("pure", "renyi"),
+    },
+    "sparse vector": {
+        *("run_epsilon", "n_runs", "n_queries", "threshold_scale", "distance_scale", "threshold"),
+        "delta",
+    },
+    "stated": {"pure", "mu_squared", "delta", "renyi"},
+    "filter": {"order", "limit", "steps"},
+    "best of trials": {"mean", "eta", "second_orders", "candidates"},
+    "one of several": {"branches"},
+}
+
+
 def cost_of(step: dict[str, Any]) -> Cost:
     """Return the cost of a step of the statement."""
     mechanism = step.get("mechanism")
     if mechanism not in MECHANISMS:
         raise StatementError(f"unknown mechanism {mechanism!r}")
+    unknown = set(step) - NAMES[mechanism] - {"mechanism", "name"}
+    if unknown:
+        raise StatementError(
+            f"a {mechanism!r} step of the statement has an unknown {min(unknown)!r}"
+        )
     try:
         return MECHANISMS[mechanism](step)
     except KeyError as error:
@@ -798,49 +888,42 @@ def least(
 
 def of_composition(part: dict[str, Any]) -> Guarantee:
     """Return the guarantee of steps whose costs add up, by the best of all known ways."""
-    if not part["steps"]:
-        raise StatementError("a part of the statement lists no steps")
-    costs = [cost_of(step) for step in part["steps"]]
+    costs = [cost_of(step) for step in listed(part["steps"])]
     cost = composed(costs)
-    delta = interval(exact(part["delta"]))
+    delta = interval(probability(part["delta"]))
     left = delta - cost.delta
-    found = []
+    found: list[tuple[Decimal, str, Decimal | None]] = []
     if cost.delta.high > delta.high * (1 + TOLERANCE):
         return Guarantee(INFINITY, delta.high, "the deltas of the steps exceed the total")
     if cost.pure is not None:
-        found.append((cost.pure.high, "sum of pure epsilons"))
+        found.append((cost.pure.high, "sum of pure epsilons", None))
     if left.low > 0:
         start = max(exact(part["epsilon"]), Decimal("1e-6"))
         start = start * (1 + TOLERANCE) if start.is_finite() else Decimal(1)
         found += list(_with_delta(costs, cost, left, start, part))
-    epsilon, how = min(found, default=(INFINITY, "no guarantee"))
-    order = next((order for order in renyi_orders(part) if how == by_order(order)), None)
+    found.append((INFINITY, "no guarantee", None))
+    epsilon, how, order = min(found, key=lambda pair: pair[0])
     return Guarantee(epsilon, delta.high, how, order)
 
 
 def renyi_orders(part: dict[str, Any]) -> list[Decimal]:
     """Return the Renyi orders that a part of the statement uses."""
-    return [exact(order) for order in part["renyi_orders"]]
-
-
-def by_order(order: Decimal) -> str:
-    """Return the way in which an epsilon follows from Renyi costs at one order."""
-    return f"Renyi costs at order {digits(order)}"
+    return [order_of(order) for order in part["renyi_orders"]]
 
 
 def _with_delta(
     costs: list[Cost], cost: Cost, delta: Interval, start: Decimal, part: dict[str, Any]
-) -> Iterable[tuple[Decimal, str]]:
-    """Yield pairs of an epsilon and the way in which it follows, for a delta above 0."""
+) -> Iterable[tuple[Decimal, str, Decimal | None]]:
+    """Yield each epsilon, the way in which it follows, and its Renyi order, for a delta above 0."""
     for order in renyi_orders(part):
         renyi = cost.renyi(order)
         if renyi is not None:
             a = interval(order)  # [CKS, Proposition 12]
             epsilon = renyi + ((a - 1) / a).log() - (delta.log() + a.log()) / (a - 1)
-            yield max(epsilon.high, Decimal(0)), by_order(order)
+            yield max(epsilon.high, Decimal(0)), f"Renyi costs at order {digits(order)}", order
     if cost.mu_squared is not None:
         mu = cost.mu_squared.sqrt()
-        yield least_at(lambda e: gaussian_delta(e, mu), delta, start), "Gaussian costs"
+        yield least_at(lambda e: gaussian_delta(e, mu), delta, start), "Gaussian costs", None
     own_pure = [each for each in costs if each.pure is not None]
     rest = [each.mu_squared for each in costs if each.pure is None]
     mu_of_rest = total_of(rest)
@@ -848,14 +931,14 @@ def _with_delta(
         mu = mu_of_rest.sqrt()
         pure, times = equal_parts(own_pure)
         how = "pure costs and Gaussian noise together"
-        yield least_at(lambda e: mixed_delta(e, pure, times, mu), delta, start), how
+        yield least_at(lambda e: mixed_delta(e, pure, times, mu), delta, start), how, None
     chosen = [each for each in costs if each.branches]
     if len(chosen) == 1 and len(costs) > 1:
         earlier = [each for each in costs if not each.branches]
         deltas = branches_delta(earlier, chosen[0].branches, delta)
         # It takes seconds, so it is computed at the claim alone
         if deltas is not None and deltas(interval(start)).high <= delta.low:
-            yield start, "the worst branch after each outcome of the earlier steps"
+            yield start, "the worst branch after each outcome of the earlier steps", None
 
 
 def least_at(delta_at: Callable[[Interval], Interval], delta: Interval, start: Decimal) -> Decimal:
@@ -984,17 +1067,15 @@ def branches_delta(
 
 
 def of_sum(part: dict[str, Any]) -> Guarantee:
-    """Return the guarantee of parts of which earlier ones chose later ones: their sums.
+    """Return the guarantee of parts, whose earlier ones chose later ones: their sums.
 
     Each part claims an epsilon that holds for all that could have been chosen [DR, 3.16], so the
     claims add up, not the recomputed numbers of what was chosen.
     """
-    if not part["parts"]:
-        raise StatementError("a part of the statement lists no steps")
-    for each in part["parts"]:
+    for each in listed(part["parts"]):
         check(each, guarantee_of(each))
     epsilon = total(interval(exact(each["epsilon"])) for each in part["parts"]).high
-    delta = total(interval(exact(each["delta"])) for each in part["parts"]).high
+    delta = total(interval(probability(each["delta"])) for each in part["parts"]).high
     return Guarantee(epsilon, delta, "sum of the epsilons and deltas of the parts")
 
 
@@ -1005,7 +1086,8 @@ def of_private_test(part: dict[str, Any]) -> Guarantee:
     neighboring data sets. At distance 0, it passes with probability delta at most. Otherwise, the
     votes of one of two neighboring data sets cost at most the limit, at this order.
     """
-    order, limit, delta = interval(exact(part["order"])), known(part, "limit"), exact(part["delta"])
+    order, limit = interval(order_of(part["order"])), known(part, "limit")
+    delta = probability(part["delta"])
     passing = [interval(exact(value)) for value in part["pass_probabilities"]]
     if not passing or passing[0].high > delta * (1 + TOLERANCE):
         raise StatementError("the private test passes with a probability above delta at distance 0")
@@ -1020,7 +1102,8 @@ def of_private_test(part: dict[str, Any]) -> Guarantee:
     pairs += [(q, p) for p, q in pairs] + [(p, p) for p in passing[1:]]
     worst = max((cost(p, q) for p, q in pairs), key=lambda value: value.high)
     conversion = ((order - 1) / order).log() - (interval(delta).log() + order.log()) / (order - 1)
-    return Guarantee((worst + conversion).high, delta, "private test of the cost of the votes")
+    epsilon = max((worst + conversion).high, Decimal(0))
+    return Guarantee(epsilon, delta, "private test of the cost of the votes")
 
 
 RULES: dict[str, Callable[[dict[str, Any]], Guarantee]] = {
@@ -1096,11 +1179,14 @@ def lines_of_step(
     times = f", {step['count']} times" if step.get("count", 1) != 1 else ""
     yield f"{indent}{step['name']} ({noise_of(step)}{times}): epsilon {digits(by_itself.epsilon)}"
     is_test = part["rule"] == "propose-test-release"
-    seconds = [exact(order) for order in step.get("second_orders", ())]
-    matter = {("", None), ("renyi", found.order), *(("renyi", order) for order in seconds)}
-    if "pure" in found.how:
-        matter.add(("pure", None))
-    notes = [text for name, order, text in cost_of(step).notes if (name, order) in matter]
+    uses: set[Decimal | str | None] = {None, found.order}
+    uses |= {exact(order) for order in step.get("second_orders", ())}
+    if step["mechanism"] == "best of trials":
+        uses.add("pure")  # see `least_renyi`
+    if step["mechanism"] == "filter":
+        uses.add(exact(step["order"]))
+    # Without an order of the result, any number of the step may have an effect
+    notes = [text for use, text in cost_of(step).notes if found.order is None or use in uses]
     for text in dict.fromkeys(notes if not is_test else ()):
         yield f"{indent}  not rechecked: {text}"
     nested = [("", inner) for inner in step.get("steps", ())]
@@ -1142,18 +1228,85 @@ def check_model(statement: dict[str, Any], data: bytes) -> str:
     return f"The model's file has the stated SHA-256 digest {stated_digest}."
 
 
+def steps_in(node: Any) -> list[dict[str, Any]]:
+    """Return the steps of a part of the statement that add noise, nested ones included."""
+    if isinstance(node, list):
+        return [step for each in node for step in steps_in(each)]
+    if not isinstance(node, dict):
+        return []
+    nested = [step for value in node.values() for step in steps_in(value)]
+    return nested or ([node] if "mechanism" in node else [])
+
+
+def check_steps(statement: dict[str, Any], part: dict[str, Any]) -> None:
+    """Compare the steps with the rest of the statement, which names all that was released."""
+    steps = steps_in(part)
+    n_released = len(statement["tables"]) + len(statement["extra_releases"])
+    n_released += statement["n_teachers"] is not None
+    if len(steps) < n_released:
+        raise StatementError(
+            f"the statement names {n_released} releases, but lists {len(steps)} steps"
+        )
+    is_continuous = any("grid" in step and step["grid"] is None for step in steps)
+    if statement["arithmetic"] == "exact" and is_continuous:
+        raise StatementError("the statement claims exact arithmetic, and a step has real noise")
+
+
+def without_stated(node: Any) -> Any:
+    """Return a part of the statement with the simple bounds of `noisy_argmax` alone.
+
+    A filter and a private test compare costs with a limit, so they remain as they are.
+    """
+    if isinstance(node, list):
+        return [without_stated(each) for each in node]
+    if not isinstance(node, dict) or "limit" in node:
+        return node
+    stated_names = {"pure", "renyi"} if node.get("mechanism") == "noisy argmax" else set()
+    return {key: without_stated(value) for key, value in node.items() if key not in stated_names}
+
+
+def simple_epsilon(part: dict[str, Any]) -> Decimal:
+    """Return the epsilon of a part of the statement by simple bounds; see `without_stated`."""
+    if part["rule"] == "sum":
+        return total(interval(simple_epsilon(each)) for each in part["parts"]).high
+    found = guarantee_of(without_stated(part)).epsilon
+    return max(found, number_of(part["epsilon"])) if part.get("is_limit") else found
+
+
+#: Words that a statement may have, of which some add a line to the output.
+WORDS: dict[str, tuple[str, ...]] = {
+    "kind": ("spent", "forecast"),
+    "covers": ("fit", "rows", "statistics", "target"),
+    "generator": ("system", "seed"),
+    "arithmetic": ("exact", "real"),
+}
+
+
 def report(statement: dict[str, Any]) -> list[str]:
     """Return the lines of the output; raise an error if the statement claims too little."""
-    if statement.get("format") not in FORMATS:
-        raise StatementError(f"format {statement.get('format')!r} is not one of {FORMATS}")
+    number = statement.get("format")
+    if type(number) is not int or number not in FORMATS:
+        raise StatementError(f"format {number!r} is not one of {FORMATS}")
+    for name, words in WORDS.items():
+        if statement.get(name) not in words:
+            raise StatementError(f"{name} {statement.get(name)!r} is not one of {words}")
+    probability(statement["delta"])
     part = statement.get("guarantee")
     if not isinstance(part, dict):
         raise StatementError("the statement lists no steps, so nothing can be recomputed")
     found = guarantee_of(part)
     check(part, found)
+    check_steps(statement, part)
     whole = {name: number_of(part[name]) for name in ("epsilon", "delta")}
     check(statement, Guarantee(whole["epsilon"], whole["delta"], found.how))
     lines = [f"Protected: {statement['unit']}, {statement['relation']}", *lines_of(part)]
+    if without_stated(part) != part:
+        simple = f"epsilon {digits(simple_epsilon(part))} at delta {digits(found.delta)}"
+        lines.append(f"With simple bounds instead of costs of queries not rechecked: {simple}")
+    if statement["kind"] == "forecast":
+        lines.append("Not covered: any fit, as this is the forecast of a plan")
+    if statement["covers"] != "fit":
+        lines.append(f"Not covered: a model, as the fit failed after its {statement['covers']}")
     for gap in statement["not_covered"]:
         lines.append(f"Not covered: {gap}")
     if statement["generator"] == "seed":
@@ -1175,29 +1328,54 @@ def report(statement: dict[str, Any]) -> list[str]:
     return lines
 
 
+def read(text: str) -> dict[str, Any]:
+    """Return the JSON object in a text; every reader of the file must see the same numbers."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise StatementError("a name occurs twice in one object")
+        return found
+
+    def refuse(literal: str) -> Any:
+        raise StatementError(f"{literal} is no number of JSON")
+
+    statement = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
+    if not isinstance(statement, dict):
+        raise StatementError("the statement is not a JSON object")
+    return statement
+
+
+def printable(line: str) -> str:
+    """Return a line without control characters, so that no text of a statement adds a line."""
+    return "".join(each if each.isprintable() else "?" for each in line)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Check the statement in a file, and optionally the file of its model; return the exit code."""
     if len(arguments) not in (1, 2) or arguments[0] in ("-h", "--help"):
         print("usage: python verify.py statement.json [model-file]", file=sys.stderr)
         return 2
     try:
-        text = Path(arguments[0]).read_text(encoding="utf-8")
-        statement = json.loads(text)
-        if not isinstance(statement, dict):
-            raise StatementError("the statement is not a JSON object")
-        print(*report(statement), sep="\n")
+        statement = read(Path(arguments[0]).read_text(encoding="utf-8"))
+        lines = report(statement)
         if len(arguments) == 2:
-            print(check_model(statement, Path(arguments[1]).read_bytes()))
+            lines.append(check_model(statement, Path(arguments[1]).read_bytes()))
     except OSError as error:
         print(f"cannot read {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
-    except (ValueError, KeyError, TypeError, ArithmeticError) as error:
-        print(f"REFUSED: not a valid statement: {type(error).__name__}: {error}")
-        return 1
     except StatementError as error:
-        print(f"REFUSED: {error}")
+        print(printable(f"REFUSED: {error}"))
         return 1
-    print("The claim holds.")
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        print(printable(f"REFUSED: not a valid statement: {type(error).__name__}: {error}"))
+        return 1
+    except RecursionError:
+        print("REFUSED: not a valid statement: its parts are nested too deeply")
+        return 1
+    print(*map(printable, lines), sep="\n")
+    has_stated = any(line.lstrip().startswith("not rechecked: ") for line in lines)
+    print("The claim holds" + (", if the numbers not rechecked are right." if has_stated else "."))
     return 0
 
 

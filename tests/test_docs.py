@@ -95,8 +95,9 @@ def python_blocks(page):
     ],
 )
 @pytest.mark.filterwarnings("ignore")
-def test_python_blocks_of_pages_run(page, capsys):
+def test_python_blocks_of_pages_run(page, capsys, tmp_path, monkeypatch):
     """A page may leave out imports and data: these are given here."""
+    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(rng.normal(size=(5000, 3)), columns=["a", "b", "c"])
     labels = np.where(rows["a"] > 0, "yes", "no")
@@ -174,6 +175,17 @@ def test_api_reference_contains_every_public_name(monkeypatch):
         for name in importlib.import_module(f"sklearn_pate.{module}").__all__:
             assert re.search(rf"^\.\. (autoclass|autofunction|py:data):: {name}$", page, re.M)
     assert ".. autoclass:: VATClassifier" in pages["neural"]
+
+
+def test_pages_load_no_script_from_elsewhere():
+    """Sphinx adds MathJax, from another server, to a page with a formula in TeX."""
+    folders = [ROOT / "sklearn_pate", ROOT / "examples"]
+    files = [*PAGES, *(file for folder in folders for file in folder.rglob("*.py"))]
+    assert len(files) > 150
+    found = [
+        file.name for file in files if re.search(r":math:|\.\. math::|```{math}", text_of(file))
+    ]
+    assert found == []
 
 
 # --- what is said of privacy ---------------------------------------------------------------------

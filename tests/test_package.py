@@ -116,8 +116,13 @@ def test_ci_runs_the_test_command_of_the_readme():
 
 def test_version_agrees_with_changelog_and_citation():
     version = sklearn_pate.__version__
-    assert f"## {version.partition('.dev')[0]}" in (ROOT / "CHANGELOG.md").read_text()
-    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    citation = (ROOT / "CITATION.cff").read_text()
+    heading = re.search(r"^## (.*) \((.*)\)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert heading and heading[1] == version.partition(".dev")[0]
+    assert f"\nversion: {version}\n" in citation
+    if ".dev" not in version:  # a release has one date
+        assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", heading[2])
+        assert f'\ndate-released: "{heading[2]}"\n' in citation
 
 
 def project():

@@ -201,7 +201,11 @@ def test_labels_that_are_not_found_count_nowhere():
     assert_same(published(found), published(expected))
 
 
-@cases("make", np.asarray, sparse.csr_matrix, lambda rows: rows.astype("float32"), ids=str)
+def in_short_floats(rows):
+    return rows.astype("float32")
+
+
+@cases("make", np.asarray, sparse.csr_matrix, in_short_floats, ids=lambda make: make.__name__)
 def test_arrays_of_sites_vote_as_the_pooled_array(make):
     rows, public = (make(table[["size", "visits"]].to_numpy(float)) for table in (X, X_PUBLIC))
     clf = classifier(method="neighbors")
@@ -505,7 +509,7 @@ def test_site_with_wrong_data_is_named_and_nothing_is_paid_for(ledger, change, m
         ledger=ledger, random_state=None, schema=None if X_public is not None else SCHEMA
     )
     if X_public is None and "columns .*" in message:
-        message = "site 'east': its declared columns have other dtypes than those of the first site"
+        message = "site 'east': its declared columns have other dtypes than at the first site"
     with pytest.raises((ValueError, TypeError), match=message) as caught:
         clf.fit(sites, None, X_public)
     text = "".join(traceback.format_exception(caught.value))

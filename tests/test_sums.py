@@ -516,7 +516,7 @@ def test_fit_with_a_schema_scores_pickles_and_exports(tmp_path):
     X, y = load_digits(return_X_y=True)
     clf = PATEClassifier(schema=(0, 16), classes=range(10), epsilon=2)
     plan = str(clf.plan(X, y))
-    assert "class sums, which get all of epsilon" in " ".join(plan.split())
+    assert "class sums, which get all of epsilon that is left" in " ".join(plan.split())
     assert "65 numbers for each of 10 classes" in plan
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2, delta=1e-5)
     clf.set_params(ledger=ledger).fit(X, y)

@@ -43,9 +43,11 @@ LEVELS = ("level", "standard_deviations", "threshold")
 def result(statement):
     """The recomputed epsilon divided by the stated one; inf if the statement is refused."""
     try:
-        found = verify.guarantee_of(statement["guarantee"])
-        verify.check(statement["guarantee"], found)
-        verify.check(statement, found)
+        part = statement["guarantee"]
+        found = verify.guarantee_of(part)
+        verify.check(part, found)
+        whole = (verify.number_of(part[name]) for name in ("epsilon", "delta"))
+        verify.check(statement, verify.Guarantee(*whole, found.how))  # as `verify.report` does
     except verify.StatementError:
         return math.inf
     return float(found.epsilon) / statement["epsilon"] if statement["epsilon"] else 1.0

@@ -324,7 +324,7 @@ def _statistics(pair: Pair, sampled: Sequence[Any]) -> np.ndarray:
 
     The statistics are each number with different means on the two sides, shifted and scaled so that
     it is 0 at the first mean and 1 at the second, and two sums of these numbers: weighted as in the
-    likelihood ratio of Gaussian noise, and clipped to [0, 1] as in that of Laplace noise.
+    likelihood ratio of Gaussian noise, and clipped to [0, 1] as for Laplace noise.
     """
     first, second, scale = np.broadcast_arrays(*pair)
     differs = first != second

@@ -463,7 +463,7 @@ def blocks_record(
     Parameters
     ----------
     blocks : Blocks
-        The released blocks; their noise multiplier is that of all blocks together.
+        The released blocks; they share one noise multiplier.
     contribution : rdp.Contribution
         From `sums_contribution`.
     noise : float

@@ -117,7 +117,7 @@ class Target(ABC):
 
     @property
     def n_classes(self) -> int | tuple[int, ...]:
-        """Number of classes, or of levels; for several targets, a tuple of those of each."""
+        """Number of classes, or of levels; for several targets, a tuple."""
         numbers = self.n_values_by_target
         return numbers if len(numbers) > 1 else numbers[0]
 
@@ -149,7 +149,7 @@ class Target(ABC):
 
     @classmethod
     def of_values(cls, values: Any) -> "Target":
-        """Return the target of this kind with given values; a list has those of each target."""
+        """Return the target of this kind with given values; a list has values of each target."""
         if isinstance(values, list):
             return cls.of_parts([cls(each) for each in values])
         return cls(values)

@@ -347,7 +347,7 @@ def _units_differ(columns: np.ndarray) -> bool:
 def _are_skewed(columns: np.ndarray) -> bool:
     """Return whether most of the columns are skewed, except those with a frequent value.
 
-    In a column of which more than a quarter has one value, such as 0, a rank would be an indicator
+    If more than a quarter of a column has one value, such as 0, a rank would be an indicator
     of this value rather than a measure of size.
     """
     columns = _without_outliers(columns)

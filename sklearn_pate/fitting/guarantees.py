@@ -1,6 +1,6 @@
 """How the epsilon of a plan follows from the steps of its fit, for the privacy statement.
 
-The functions mirror those of `accounting.budget`, which compute the epsilon: costs of the releases
+The functions follow `accounting.budget`, which computes the epsilon: the costs of the releases
 before the labels and of the labels are added, and a filter or a private test replaces the cost of
 the labels. Everything here depends on the plan, and so on public numbers alone.
 """

@@ -127,8 +127,8 @@ def poll(inputs: Inputs, account: Account) -> Votes:
         planning.warn_of_plan(plan, inputs.estimator.epsilon)
     run = Run(inputs, plan, account)
     if inputs.rows_are_to_draw and inputs.first_release is None:
-        drawn = inputs.known_synthesis
-        account.whole = drawn.cost_of_steps(drawn.synthesizer.n_steps)
+        rows = inputs.known_synthesis
+        account.whole = rows.cost_of_steps(rows.synthesizer.n_steps)
     for step in _steps_of_rows(run):
         step.take()
     votes = inputs.release.gather(run.inputs, plan, np.arange(run.inputs.n_public))

@@ -466,11 +466,11 @@ def not_covered_by(X: SiteRecords) -> tuple[str, ...]:
 
 
 def _check_declared(form: Rows, synthesizer: Any) -> None:
-    """Refuse rows whose declared columns have other dtypes than those of the first site."""
+    """Refuse rows whose declared columns have other dtypes than at the first site."""
     rows, failed = attempt(partial(synthesizer.like, form))
     if failed is not None or difference(rows, dry_run_rows(synthesizer)) is not None:
         raise ValueError(
-            "its declared columns have other dtypes than those of the first site: use the same "
+            "its declared columns have other dtypes than at the first site: use the same "
             "dtypes at all sites, also at a site without records"
         )
 

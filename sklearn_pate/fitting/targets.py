@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 _DELTA_FRACTION = 1 / 1000
 
 #: Factor of epsilon in the limit by which a ledger fixes its rule. A first round has at most a
-#: quarter of epsilon, and its pure cost exceeds that of Gaussian noise with the same epsilon.
+#: quarter of epsilon, and its pure cost exceeds the cost of Gaussian noise with the same epsilon.
 _MARGIN = 1.25
 
 #: Smallest delta of the threshold.
@@ -119,7 +119,7 @@ class FirstRelease:
 
     @property
     def epsilon(self) -> float:
-        """Pure epsilon of the release, with that of its first round."""
+        """Pure epsilon of the release and of its first round."""
         earlier = getattr(self.release, "earlier", None)
         return (
             self.release.epsilon
@@ -617,7 +617,7 @@ def _rest_after(estimator: Estimator, first_release: FirstRelease) -> Estimator:
 
 
 def _of_found(weight: Any, target: Target) -> Any:
-    """Return class weights without those of classes that were not found."""
+    """Return the weights of the classes that were found."""
     if not isinstance(weight, dict):
         return weight
     found = target.values.tolist()

@@ -283,7 +283,7 @@ class ReverseNeighbors(BlockMethod):
     def mechanisms(self, aggregator: TableMechanism | None) -> list[TableMechanism]:
         """Return the mechanisms to choose from; see `TableMethod.mechanisms`.
 
-        For q targets, the noise of `LaplaceMechanism` is proportional to q, and that of
+        For q targets, the noise of `LaplaceMechanism` is proportional to q, and the noise of
         `GaussianMechanism` to the root of q.
         """
         mechanism = self.mechanism(aggregator)

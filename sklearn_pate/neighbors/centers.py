@@ -91,7 +91,7 @@ def _means_of_cells(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct rows of a table, and the position of each row among them.
 
-    They are in the order of a hash, which is found faster than that of the numbers.
+    They are in the order of a hash, which is found faster than the order of the numbers.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: A record of a step, or a guarantee.
 Record = dict[str, Any]
 
-#: Key of a Renyi curve at all orders, of which `composition` keeps a few orders.
+#: Key of a Renyi curve at all orders, `composition` keeps a few orders of it.
 _CURVE = "_curve"
 
 #: Relative distance of a Renyi curve and its simple formula that counts as none.
@@ -428,7 +428,7 @@ def composition(
 
 
 def sum_of_parts(parts: Iterable[Record], *, epsilon: float, delta: float) -> Record:
-    """Return the guarantee of parts of which earlier ones choose later ones.
+    """Return the guarantee of parts; earlier parts choose later ones.
 
     Epsilons and deltas of the parts are added (Dwork, Roth 2014, theorem 3.16).
 

@@ -482,8 +482,10 @@ def warn_of_one_class(released: Published, plan: Plan | None = None) -> bool:
         failed = f" (yours failed: {released.problem})" if released.problem is not None else ""
         released.warn(
             f"all {labels.size} released labels are of one class, and so are all predictions "
-            f"of the student{failed}. A larger epsilon, or more queries of teachers, may show more "
-            "classes; each new fit spends more of the privacy budget"
+            f"of the student{failed}. If the other classes are rare, predict_proba may still rank "
+            "the rows, and class_weight='balanced' predicts them, at no privacy cost. A larger "
+            "epsilon, or more queries of teachers, may show more classes; each new fit spends more "
+            "of the privacy budget"
         )
         return True
     text = None

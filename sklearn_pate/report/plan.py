@@ -206,7 +206,7 @@ def _noise_of_stage(mechanism: Any, n_queries: int, n_teachers: int) -> str:
 
 
 def _about_sums_alone(summary: "MethodSummary") -> list[Line]:
-    sums = f"{summary.target_type.value_noun} sums, which get all of epsilon"
+    sums = f"{summary.target_type.value_noun} sums, which get all of epsilon that is left"
     return [("method", f"{sums}; there are no votes{_reason(summary)}")]
 
 

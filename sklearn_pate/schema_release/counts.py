@@ -212,7 +212,7 @@ class SchemaRelease:
     def records(self, contribution: Contribution, *, n_steps: int) -> list[Record]:
         """Return the records of the steps, for privacy statements; their cost is `cost`.
 
-        The noise of the second step is that of a single column of texts. With other columns it is
+        The noise of the second step is for a single column of texts. With other columns it is
         larger in proportion to their change.
 
         Parameters

@@ -196,8 +196,9 @@ class ClassRelease(TargetRelease):
 
     Notes
     -----
-    *Contribution.* Each unit has one label: a group has that of its middle record, in the order
-    of the table. So two counts differ by at most 1, or one count if a unit is added or removed.
+    *Contribution.* Each unit has one label: a group has the label of its middle record, in the
+    order of the table. So two counts differ by at most 1, or one count if a unit is added or
+    removed.
 
     *Cost.* Labels of no unit have no count. The whole numbers of `FIXED_LABELS` are counted whether
     or not they occur, so the published counts of these labels are the Laplace mechanism. Two

@@ -622,7 +622,7 @@ class ColumnSynthesizer(Synthesizer):
 
     @property
     def _n_schema_steps(self) -> int:
-        """Number of steps before those of the statistics."""
+        """Number of steps before the statistics."""
         return 2 if self._estimated else 1 if self._scaled else 0
 
     @property

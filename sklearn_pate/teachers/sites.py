@@ -28,7 +28,7 @@ class Sites:
     Pass `Sites` in place of the private rows, ``PATEClassifier().fit(Sites(load, names), None,
     X_public)``. By default, the records of all sites vote: each site returns the sum of its votes,
     or of its encoded rows, in whole numbers. The process of the fit adds them up, and draws the
-    noise once. The published results are those of the pooled records, and the unit is one record.
+    noise once. The published results equal those for pooled records, and the unit is one record.
     With `base_estimator` or ``method="teachers"``, each site has one teacher instead, and returns
     only its votes; the guarantee then covers any change of the data of one site, and its unit is
     "group".
