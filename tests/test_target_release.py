@@ -576,7 +576,7 @@ def test_interrupted_fit_may_take_the_whole_budget_of_another_ledger(tmp_path, m
     first, second = (PrivacyLedger(tmp_path / name, epsilon=2.0) for name in ("first", "second"))
     clf = PATEClassifier(epsilon=2.0, ledger=first, warm_start=True)
     with monkeypatch.context() as stopped:
-        stopped.setattr(synthesizers, "publish_sums", lambda *_, **__: 1 / 0)
+        stopped.setattr(synthesizers, "publish_centre", lambda *_, **__: 1 / 0)
         with pytest.raises(ValueError, match="publish of ClassSumsSynthesizer failed"):
             clf.fit(X, Y)
     assert clf.set_params(ledger=second).fit(X, Y).classes_.tolist() == ["no", "yes"]
