@@ -571,6 +571,19 @@ def test_interrupted_fit_keeps_the_classes_that_it_found(tmp_path, monkeypatch):
     assert len(ledger.history()) == 1 and ledger.history()["epsilon"].iloc[0] <= 2.001
 
 
+def test_interrupted_fit_may_take_the_whole_budget_of_another_ledger(tmp_path, monkeypatch):
+    """Without the limit of the whole fit, filters would take its rows and refuse its labels."""
+    first, second = (PrivacyLedger(tmp_path / name, epsilon=2.0) for name in ("first", "second"))
+    clf = PATEClassifier(epsilon=2.0, ledger=first, warm_start=True)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(synthesizers, "publish_centre", lambda *_, **__: 1 / 0)
+        with pytest.raises(ValueError, match="publish of ClassSumsSynthesizer failed"):
+            clf.fit(X, Y)
+    assert clf.set_params(ledger=second).fit(X, Y).classes_.tolist() == ["no", "yes"]
+    assert second.history()["epsilon"].tolist() == [clf.privacy_spent_.epsilon]
+    assert clf.privacy_spent_.epsilon <= 2
+
+
 class Own(Release):
     def event(self, neighbors): ...
     def gather(self, private): ...

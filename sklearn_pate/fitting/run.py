@@ -32,6 +32,7 @@ from . import planning
 from .checks import check_features, given_rows
 from .guarantees import prior_records
 from .inputs import Inputs, prepared, rows_digest
+from .targets import limit_of
 
 if TYPE_CHECKING:
     from .._typing import Estimator
@@ -82,6 +83,8 @@ def fit(inputs: Inputs, account: Account, votes: Votes | None = None) -> None:
     run = Run(inputs, plan, account, votes)
     if inputs.first_release is None:
         account.whole = inputs.recorded_cost(plan)
+    elif inputs.prefix is not None:  # the ledger may be another one, without the first release
+        account.whole = limit_of(plan, inputs)
     for step in steps(run):
         step.take()  # gathers the statistic, pays for it, publishes it
     _learn(run)

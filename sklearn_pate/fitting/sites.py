@@ -242,10 +242,11 @@ def _check_one_each(n_records: int, **given: Any) -> None:
     for name, values in given.items():
         if values is None:
             continue
-        is_list = name == "groups" and isinstance(values, list | tuple)  # also of tuples
-        shape_of: Any = len if is_list else np.shape
-        shape, _ = attempt(partial(shape_of, values))
-        if shape not in (n_records, (n_records,)) and (name, shape) != ("y", (n_records, 1)):
+        if name == "groups" and isinstance(values, list | tuple):  # also of tuples
+            shape: Any = (len(values),)
+        else:
+            shape, _ = attempt(partial(np.shape, values))
+        if shape != (n_records,) and (name, shape) != ("y", (n_records, 1)):
             raise PublicError(f"{name} must have one value for each row of X")
 
 

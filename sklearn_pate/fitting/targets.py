@@ -409,7 +409,7 @@ def inputs_of_rest(
             planned = make_plan(inputs)
         refuse_errors(planned, estimator)
         statement = _statement_of(planned, inputs.first_release)
-        limit = _limit_of(planned, inputs)
+        limit = limit_of(planned, inputs)
         TargetStep(inputs, first.values, account, statement, limit).take()
         first_release = account.first_release
         if first_release.found is None:
@@ -518,7 +518,7 @@ class TargetStep(Step):
     statement : PrivacySpent
         Statement of this step.
     limit : Cost
-        Limit of the cost of the whole fit; see `_limit_of`.
+        Limit of the cost of the whole fit; see `limit_of`.
     """
 
     def __init__(
@@ -578,7 +578,7 @@ def _statement_of(plan: Plan, first_release: FirstRelease) -> PrivacySpent:
     )
 
 
-def _limit_of(plan: Plan, inputs: Inputs) -> Cost:
+def limit_of(plan: Plan, inputs: Inputs) -> Cost:
     """Return the cost by which a ledger fixes its rule before the first release of a fit.
 
     The plan is for a made-up target, and another target may choose another method. The statement of
