@@ -10,6 +10,7 @@ not covered, which steps the fit took, and how anybody can check it.
 Takes a second. Give the name of a folder to write the model, the statement and the page there.
 """
 
+import math
 import sys
 import textwrap
 from datetime import date
@@ -59,7 +60,7 @@ CHECK = (
     "Epsilon and delta follow from the steps. To recompute them, run: python verify.py "
     "statement.json model.joblib. The file verify.py is a part of sklearn_pate; it needs Python "
     "alone and can be read in an hour. It checks the arithmetic, not the program that drew the "
-    "noise."
+    "noise, and it names the costs that it takes as stated."
 )
 protected, *rest = spent.summary().split("\n\n")
 SECTIONS = {
@@ -89,13 +90,14 @@ body = "".join(
     f"<h2>{escape(title)}</h2>{''.join(f'<p>{escape(part)}</p>' for part in paragraphs)}"
     for title, paragraphs in SECTIONS.items()
 )
+epsilon = math.ceil(1e4 * spent.epsilon) / 1e4  # never less than the guarantee
 page = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Privacy statement</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>body {{ font: 0.8em/1.35 sans-serif; max-width: 60em; margin: 1em auto; padding: 0 1em }}
 h1 {{ font-size: 1.5em; margin: 0.3em 0 }} h2 {{ font-size: 1.1em; margin: 0.8em 0 0.2em }}
 p {{ margin: 0.3em 0; overflow-wrap: anywhere }} dl {{ margin: 0 }} ul {{ margin: 0.2em 0 }}
 dt {{ font-weight: bold; float: left; width: 8em }} li {{ list-style: "\\2610  " }}</style>
-<h1>Privacy statement: epsilon {spent.epsilon:.3g}, delta {spent.delta:g}</h1><dl>{rows}</dl>
+<h1>Privacy statement: epsilon {epsilon:g}, delta {spent.delta:g}</h1><dl>{rows}</dl>
 {body}<h2>True, by the owner of the data</h2>
 <ul>{"".join(f"<li>{escape(promise)}</li>" for promise in PROMISES)}</ul>
 <p>Signed: {"_" * 40}</p></html>

@@ -9,10 +9,12 @@ step, and compares the total with the claim. With a second argument, the file of
 compares the SHA-256 digest. The exit code is 0 if the claim holds, 1 if the statement claims less
 than its steps cost or is not valid, and 2 for wrong arguments.
 
-What it does not check: that the program drew this noise and computed these changes (the proofs are
-in the source of sklearn_pate, and its `audit` tests the code), and numbers that the output calls
-"not rechecked". These are worst-case costs of a query without a simple formula; the simple bound,
-which is larger, is printed next to them.
+What it does not check: that the program drew this noise, that one unit changes each statistic by no
+more than is stated, and that the statement lists every step (the proofs are in the source of
+sklearn_pate, and its `audit` tests the code); and numbers that the output calls "not rechecked".
+These are worst-case costs of a query without a simple formula. The output has the epsilon that
+follows from simple bounds instead, which is larger. A filter and a private test compare such costs
+with a limit, so their result has no simple bound.
 
 How to read this file, from top to bottom:
 
@@ -31,13 +33,19 @@ step with Renyi cost r at order a: the Renyi divergence of order a of its outcom
 
 References
 ----------
-[BW] Balle, Wang (2018), Improving the Gaussian mechanism. [CKS] Canonne, Kamath, Steinke (2020),
-The discrete Gaussian for differential privacy. [BS] Bun, Steinke (2016), Concentrated differential
-privacy. [DR] Dwork, Roth (2014), The algorithmic foundations of differential privacy. [DRS] Dong,
-Roth, Su (2022), Gaussian differential privacy. [KOV] Kairouz, Oh, Viswanath (2015), The composition
-theorem for differential privacy. [FZ] Feldman, Zrnic (2021), Individual privacy accounting via a
-Renyi filter. [PS] Papernot, Steinke (2022), Hyperparameter tuning with Renyi differential privacy.
-[RZW] Redberg, Zhu, Wang (2023), Generalized PTR. [M] Mironov (2017), Renyi differential privacy.
+[AS] Abramowitz, Stegun (1964), Handbook of mathematical functions, chapter 26.
+[BS] Bun, Steinke (2016), Concentrated differential privacy.
+[BW] Balle, Wang (2018), Improving the Gaussian mechanism.
+[CKS] Canonne, Kamath, Steinke (2020), The discrete Gaussian for differential privacy.
+[DR] Dwork, Roth (2014), The algorithmic foundations of differential privacy.
+[DRS] Dong, Roth, Su (2022), Gaussian differential privacy.
+[FZ] Feldman, Zrnic (2021), Individual privacy accounting via a Renyi filter.
+[KOV] Kairouz, Oh, Viswanath (2015), The composition theorem for differential privacy.
+[M] Mironov (2017), Renyi differential privacy.
+[P] Peikert (2010), An efficient and parallel Gaussian sampler for lattices.
+[PS] Papernot, Steinke (2022), Hyperparameter tuning with Renyi differential privacy.
+[RZW] Redberg, Zhu, Wang (2023), Generalized PTR.
+[S] Sampford (1953), Some inequalities on Mill's ratio and related functions.
 """
 
 from __future__ import annotations
@@ -198,8 +206,8 @@ def _tail(x: Decimal) -> Interval:
     density = (point * point / -2).exp() / (2 * PI).sqrt()
     if x >= 3:
         return density * _mills_ratio(point)
-    # The sum of x**(2 k + 1) / (1 * 3 * ... * (2 k + 1)); all terms are positive. The rest is at
-    # most a geometric series
+    # 1 / 2 minus the tail is the density times the sum of x**(2 k + 1) / (1 * 3 * ... * (2 k + 1))
+    # [AS, 26.2.11]. All terms are positive. The rest is at most a geometric series of ratio 1 / 2
     term = series = point
     k = 0
     while True:
@@ -216,8 +224,8 @@ def _tail(x: Decimal) -> Interval:
 def _mills_ratio(x: Interval) -> Interval:
     """Return the tail divided by the density, from 3 on.
 
-    The continued fraction is 1 / (x + 1 / (x + 2 / (x + 3 / ...))). The part from n on is between 0
-    and n / x, so the fraction is between two successive convergents.
+    The continued fraction is 1 / (x + 1 / (x + 2 / (x + 3 / ...))) [AS, 26.2.14]. The part from n
+    on is between 0 and n / x, so the fraction is between two successive convergents.
     """
     n_terms = int(500 / (x.low * x.low)) + 20  # enough for 20 digits
     value = Interval(x.low, (x + n_terms / x).high)
@@ -227,7 +235,10 @@ def _mills_ratio(x: Interval) -> Interval:
 
 
 def gaussian_delta(epsilon: Interval, mu: Interval) -> Interval:
-    """Return the least delta of Gaussian cost mu at an epsilon, which may be negative [BW, DRS]."""
+    """Return the least delta of Gaussian cost mu at an epsilon, which may be negative.
+
+    It is tail(epsilon / mu - mu / 2) - exp(epsilon) tail(epsilon / mu + mu / 2) [BW, Theorem 8].
+    """
     if mu.high <= 0:
         return larger(ZERO, ONE - epsilon.exp())
     ratio = epsilon / mu
@@ -237,7 +248,8 @@ def gaussian_delta(epsilon: Interval, mu: Interval) -> Interval:
 def mixed_delta(epsilon: Interval, pure: Interval, times: int, mu: Interval) -> Interval:
     """Return a delta of some steps of one pure cost each, and of Gaussian cost mu [KOV].
 
-    Each pure step is a function of a randomised response, with a loss of plus or minus its cost.
+    Each pure step is a function of a randomised response, with a loss of plus or minus its cost. If
+    k of the losses are negative, the Gaussian noise must cover epsilon minus the sum of all losses.
     """
     likely = ONE / (ONE + (-pure).exp())
     unlikely = ONE / (ONE + pure.exp())
@@ -255,7 +267,10 @@ def mixed_delta(epsilon: Interval, pure: Interval, times: int, mu: Interval) -> 
 def gaussian_of_pure(pure: Interval) -> Interval:
     """Return the Gaussian cost of any step of this pure cost, rounded up [DRS].
 
-    It is the mu with ``tail(mu / 2) = 1 / (1 + exp(pure))``.
+    It is the mu with ``tail(mu / 2) = 1 / (1 + exp(pure))``. The errors of the best tests of two
+    randomised responses are on two lines, which meet where both errors are 1 / (1 + exp(pure)). The
+    errors of two normal distributions are on a convex curve with the same ends, which for this mu
+    contains the same point, so it is never above the lines.
     """
     aim = (ONE / (ONE + pure.exp())).low
     holds = lambda mu: tail(interval(mu) / 2).high <= aim  # noqa: E731
@@ -318,7 +333,11 @@ def gaussian_cost(mu_squared: Interval | None, per_order: Interval) -> Cost:
 
 
 def renyi_of_pure(pure: Interval, order: Decimal) -> Interval:
-    """Return the Renyi cost of randomised response, the largest of its pure cost [BS, 3.3]."""
+    """Return the Renyi cost of randomised response, the largest of its pure cost [BS, 3.3].
+
+    It is log((sinh(a e) - sinh((a - 1) e)) / sinh(e)) / (a - 1) at order a, for pure cost e. The
+    fraction equals cosh((a - 1 / 2) e) / cosh(e / 2). It is at most e.
+    """
     if pure.high == 0:
         return ZERO
     x, y = (interval(order) - HALF) * pure, pure / 2
@@ -498,10 +517,14 @@ def gaussian(step: dict[str, Any]) -> Cost:
 def discrete_mu_squared(steps: Interval, squares: Interval, tau: Interval) -> Interval | None:
     """Return the squared Gaussian cost of noise on whole numbers, in units of the grid.
 
-    A part of the noise with standard deviation tau covers the rounding to whole numbers: whole
-    numbers that are drawn around a normal number with the rest of the variance have the discrete
-    distribution, up to a factor exp(eta) on each probability (Peikert (2010), Theorem 3.1, by
-    Poisson summation). The factor adds at most sqrt(2 pi) eta to mu.
+    To draw a normal number with variance ``steps**2 - tau**2`` around the statistic, and then a
+    whole number k around it, with probability in proportion to exp(-(distance / tau)**2 / 2), costs
+    no more than the normal number. By Poisson summation, the constant of the second draw is the
+    same for all normal numbers, up to a relative error of at most r. So k has the discrete
+    distribution, up to factors exp(eta) or exp(-eta) on each probability [P, Theorem 3.1]. The
+    factors change the normal quantiles of the two errors of a test by sqrt(pi / 2) eta each [S],
+    and so mu by at most sqrt(2 pi) eta. A changed whole number changes by at least 1, so the
+    relative increase of mu is at most sqrt(2 pi) eta steps.
     """
     if steps.low <= tau.high or tau.low < HALF.low:
         return None
@@ -523,6 +546,8 @@ def check_blocks(step: dict[str, Any]) -> None:
     blocks = step["blocks"]
     k = interval(count(blocks, "n_classes"))
     of_total, of_counts, moment = (known(blocks, n) for n in ("total", "counts", "moment"))
+    # The blocks of two records of one class have the inner products a x (sums), w x (total) and
+    # m x**2 (moment). Of two classes: -x / k instead of a x, and counts change by 2 c, squared
     a, w, c, m = ONE - 1 / k, of_total * of_total, of_counts * of_counts, moment * moment
     if m.high > ((a + w) / 2).high * (1 + TOLERANCE):
         raise StatementError("the weight of the second moment is too large for the proof")
@@ -563,6 +588,7 @@ def with_threshold(cost: Cost, step: dict[str, Any]) -> Cost:
     if step["mechanism"] == "laplace":
         rate, grid = known(step, "inverse_scale"), known(step, "grid")
         above = known(threshold, "level") - 1  # the noise that lifts a count of 1 to the level
+        # P(noise >= t) = q**(t / grid) / (1 + q) on the grid, with q = exp(-rate grid)
         passes = (-(rate * above)).exp() / (ONE + (-(rate * grid)).exp())
     else:
         passes = tail(known(threshold, "standard_deviations"))
@@ -692,9 +718,12 @@ def renyi_filter(step: dict[str, Any]) -> Cost:
 
 
 def best_of_trials(step: dict[str, Any]) -> Cost:
-    """Publish the best of a random, secret number of trials, each of a random candidate [PS, 2].
+    """Publish the best of a random, secret number of trials, each of a random candidate.
 
-    The number has a truncated negative binomial distribution with this mean and shape eta.
+    The number has a truncated negative binomial distribution with this mean and shape eta. If a
+    trial has Renyi cost r(a) at order a, the best one has cost r(a) + (1 + eta) ((1 - 1 / b) r(b) +
+    log(1 / gamma) / b) + log(mean) / (a - 1), for any second order b [PS, Theorem 2]. A trial
+    publishes its candidate, so exp((a - 1) r(a)) is a mean over all candidates.
     """
     mean, eta = known(step, "mean"), real(step, "eta")
     if mean.low < 1 or eta.low <= -1:
@@ -1084,7 +1113,10 @@ def of_private_test(part: dict[str, Any]) -> Guarantee:
 
     The test passes with a probability that grows with a distance, which differs by at most 1 on
     neighboring data sets. At distance 0, it passes with probability delta at most. Otherwise, the
-    votes of one of two neighboring data sets cost at most the limit, at this order.
+    votes of one of two neighboring data sets cost at most the limit, at this order a. If the two
+    pass with probabilities p and q, test and labels together have the Renyi cost
+    log((1 - p)**a (1 - q)**(1 - a) + p**a q**(1 - a) exp((a - 1) limit)) / (a - 1). The last of the
+    listed probabilities holds at all larger distances.
     """
     order, limit = interval(order_of(part["order"])), known(part, "limit")
     delta = probability(part["delta"])
@@ -1101,6 +1133,7 @@ def of_private_test(part: dict[str, Any]) -> Guarantee:
     pairs = list(zip(passing, passing[1:], strict=False))
     pairs += [(q, p) for p, q in pairs] + [(p, p) for p in passing[1:]]
     worst = max((cost(p, q) for p, q in pairs), key=lambda value: value.high)
+    # [CKS, Proposition 12]
     conversion = ((order - 1) / order).log() - (interval(delta).log() + order.log()) / (order - 1)
     epsilon = max((worst + conversion).high, Decimal(0))
     return Guarantee(epsilon, delta, "private test of the cost of the votes")
@@ -1177,7 +1210,9 @@ def lines_of_step(
     """Yield a line for a step, with its epsilon by itself, and lines for its parts and notes."""
     by_itself = of_composition({**part, "rule": "composition", "steps": [step]})
     times = f", {step['count']} times" if step.get("count", 1) != 1 else ""
-    yield f"{indent}{step['name']} ({noise_of(step)}{times}): epsilon {digits(by_itself.epsilon)}"
+    delta = exact(step.get("delta", 0))
+    epsilon = f"epsilon {digits(by_itself.epsilon)}" + (f", delta {digits(delta)}" if delta else "")
+    yield f"{indent}{step['name']} ({noise_of(step)}{times}): {epsilon}"
     is_test = part["rule"] == "propose-test-release"
     uses: set[Decimal | str | None] = {None, found.order}
     uses |= {exact(order) for order in step.get("second_orders", ())}
