@@ -399,7 +399,7 @@ def useless_columns(X_public: Rows) -> list[str]:
     found = []
     for kind, text in _USELESS.items():
         names = [name for name, own in zip(table.columns, kinds, strict=True) if own == kind]
-        if names and (is_frame or kind != "constant"):
+        if names and (is_frame or kind not in ("constant", "numbers")):
             found.append(text.format(first_names(names)))
     return found
 

@@ -233,7 +233,10 @@ def test_trials_do_not_use_up_the_warning_about_seeds():
     ({"y_public": Y_PUBLIC[:-1]}, "one label for each row of X_public; got 599, and 600 rows"),
     ({"y_public": Y_PUBLIC + 5}, r"y_public has labels that are not in classes: \[5, 6\]"),
     ({"X_public": None, "y_public": Y_PUBLIC}, "X_public is missing"),
-    ({"y_public": np.column_stack([Y_PUBLIC, Y_PUBLIC])}, "y_public: y must be a 1-D array"),
+    (
+        {"y_public": np.column_stack([Y_PUBLIC, Y_PUBLIC])},
+        "y_public has several columns, but plans try fits for one target only",
+    ),
 )
 def test_plan_refuses_invalid_public_labels(given, words):
     with pytest.raises(ValueError, match=words):

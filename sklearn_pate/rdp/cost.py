@@ -540,6 +540,10 @@ def least_scale(
         near = _orders_near(best)
 
 
+#: Powers that `least_scales` adds until the total cost is within epsilon.
+_SLACK = (0.0, 1e-3, 1e-2, 0.1, 1.0)
+
+
 def least_scales(
     prior_cost: Callable[[NDArray[np.float64]], Cost],
     branches: Sequence[Callable[[float, NDArray[np.float64]], Cost]],
@@ -632,8 +636,11 @@ def least_scales(
 
     power = 0.0
     if excess(power) > 0:
-        lowest = math.log(len(branches))
-        if not excess(lowest) <= 0:  # no scale costs so little
+        # The total is computed with rounding upwards, so it may exceed epsilon a little even here
+        fewest = math.log(len(branches))
+        found = (fewest + slack for slack in _SLACK if excess(fewest + slack) <= 0)
+        lowest = next(found, math.inf)
+        if lowest == math.inf:  # no scale costs so little
             return [math.inf] * len(branches)
         tolerance = 1e-4
         power = brentq(lambda x: min(excess(x), 1.0), 0.0, lowest, xtol=tolerance)

@@ -51,7 +51,8 @@ WRONG = {
         "y holds numbers: Unknown label type: continuous": (h.X[:, 2],),
         "Complex data not supported: y must hold text": (h.Y + 1j * h.LABEL,),
         "y holds objects: Unknown label": (h.changed(h.Y, h.LABEL).astype(object),),
-        NOT_IN_CLASSES: (h.changed(h.Y, h.LABEL), [h.TEXT, "b"] * 20, [0, h.TEXT] * 20, DATES),
+        NOT_IN_CLASSES: (h.changed(h.Y, h.LABEL), [h.TEXT, "b"] * 20, DATES),
+        "y is a list of labels of several types": ([0, h.TEXT] * 20,),
     },
     "groups": {
         rf"{ONE_IDENTIFIER} .*\(40,\); got shape \(\)": (5, {h.TEXT: 1}),
@@ -505,7 +506,7 @@ test_x_and_x_public_refuse_objects_that_are_no_table = h.mistakes(
     ("y, a name", lambda: h.fit(y="a"), r"y should be a 1d array.*a str.*X.pop\(name\)"),
     ("y, an iterator", lambda: h.fit(y=iter(h.Y)), "y should be a 1d array.*_iterator|iterator"),
     ("objects", lambda: h.fit(y=h.Y.astype(object)), r"y.astype\(int\)"),
-    ("one-hot", lambda: h.fit(y=np.eye(2)[h.Y]), r"one-hot.*argmax\(axis=1\)\..*OutputClassifier"),
+    ("one-hot", lambda: h.fit(y=np.eye(2)[h.Y]), r"one-hot.*argmax\(axis=1\)\..*several targets"),
     ("swapped", lambda: h.fit(y=h.X_PUBLIC, X_public=h.Y), SWAPPED),
     ("swapped, lists", lambda: h.fit(y=h.X_PUBLIC.tolist(), X_public=h.Y.tolist()), SWAPPED),
     ("overlap", lambda: overlap(h.X, h.X_PUBLIC, h.Y), SWAPPED),
