@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 #: A plan warns about more relative noise: the standard deviation of the noise on the votes for one
 #: class, summed over ``n_cells / n_classes`` cells, divided by ``n_records / n_classes``. At 0.2,
 #: between a third and a twentieth of the labels were wrong on small data sets; see
-#: docs/results/voters_records.csv.
+#: docs/results/neighbors_records.csv.
 _MOST_NOISE = 0.2
 
 #: A plan warns about fewer votes per class and cell, divided by the standard deviation of the
