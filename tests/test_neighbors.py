@@ -314,6 +314,7 @@ def frame_of_all_kinds(n):
     return frame, (frame["age"].fillna(40) > 40).to_numpy().astype(int)
 
 
+@pytest.mark.filterwarnings("ignore:columns .* hold dates")
 def test_default_transformer_accepts_columns_of_all_kinds():
     frame, y = frame_of_all_kinds(900)
     clf = pate(method=ReverseNeighbors(random_state=0), classes=[0, 1])

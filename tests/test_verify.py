@@ -656,6 +656,7 @@ def test_output_names_each_number_that_is_taken_as_stated():
     assert bound.partition(" at delta")[0] in "\n".join(lines)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_simple_bounds_replace_no_limit():
     for path in ("filter", "private test"):
         lines = verify.report(statement_of(path))

@@ -161,6 +161,8 @@ def audit_table(
         "rng": rng,
     }
     cost = Event(mechanism, contribution).cost()
+    if delta is None and not getattr(mechanism, "is_pure", False):
+        queried["delta"] = max(cost.delta, 1e-5)
     return audit_numbers(mechanism.noisy, pair, Pair(*pair), cost, **queried)
 
 

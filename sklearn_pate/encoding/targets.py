@@ -302,7 +302,7 @@ class Target(ABC):
 
         One record would then change the type of all classes.
         """
-        types = set(map(type, y))
+        types = set(map(type, y)) if isinstance(y, list | tuple) else set()
         for kind in cls._types_apart:
             if len({issubclass(each, kind) for each in types}) > 1:
                 raise ValueError(
