@@ -1402,6 +1402,9 @@ def main(arguments: Sequence[str]) -> int:
     except StatementError as error:
         print(printable(f"REFUSED: {error}"))
         return 1
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        print(f"REFUSED: not a valid statement: {printable(arguments[0])} is not a file of JSON")
+        return 1
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         print(printable(f"REFUSED: not a valid statement: {type(error).__name__}: {error}"))
         return 1

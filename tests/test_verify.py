@@ -881,3 +881,11 @@ def test_module_is_found_by_its_name(statement, tmp_path):
     path.write_text(json.dumps(statement))
     found = run("-m", "sklearn_pate.verify", path, folder=PACKAGE.parent)
     assert found.returncode == 0 and found.stdout.endswith("The claim holds.\n")
+
+
+@table("content", {"a pickle": b"\x80\x04\x95", "half a statement": b'{"epsilon": 1'})
+def test_file_that_is_not_json_is_refused_by_name(content, tmp_path, capsys):
+    path = tmp_path / "model.joblib"
+    path.write_bytes(content)
+    assert verify.main([str(path)]) == 1
+    assert "model.joblib is not a file of JSON" in capsys.readouterr().out
