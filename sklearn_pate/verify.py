@@ -1402,8 +1402,10 @@ def main(arguments: Sequence[str]) -> int:
     except StatementError as error:
         print(printable(f"REFUSED: {error}"))
         return 1
-    except (UnicodeDecodeError, json.JSONDecodeError):
-        print(f"REFUSED: not a valid statement: {printable(arguments[0])} is not a file of JSON")
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        reason = "it is no text" if isinstance(error, UnicodeDecodeError) else str(error)
+        line = f"REFUSED: not a valid statement: {arguments[0]} is not a file of JSON: {reason}"
+        print(printable(line))
         return 1
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         print(printable(f"REFUSED: not a valid statement: {type(error).__name__}: {error}"))
