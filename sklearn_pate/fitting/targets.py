@@ -120,17 +120,12 @@ class FirstRelease:
     @property
     def epsilon(self) -> float:
         """Pure epsilon of the release and of its first round."""
-        earlier = getattr(self.release, "earlier", None)
-        return (
-            self.release.epsilon
-            if earlier is None
-            else sum_up(self.release.epsilon, earlier.cost.pure)
-        )
+        return sum_up(*(each.epsilon for each in self.release.rounds))
 
     @property
     def is_second(self) -> bool:
         """Whether the release is a second round."""
-        return getattr(self.release, "earlier", None) is not None
+        return len(self.release.rounds) > 1
 
     def second_round(self) -> FirstRelease:
         """Return the release that follows if the first round finds too few classes."""

@@ -171,6 +171,11 @@ class TargetRelease(ABC):
         found = self.publish(gathered, rng)
         return self.second_round().published(gathered, rng) if found is None else found
 
+    @property
+    def rounds(self) -> tuple[TargetRelease, ...]:
+        """The earlier rounds of this release, and itself."""
+        return (self,)
+
     def second_round(self) -> TargetRelease:
         """Return the release that follows if `publish` returns None."""
         raise NotImplementedError(f"{type(self).__name__} has one round")
@@ -239,6 +244,11 @@ class ClassRelease(TargetRelease):
         if self.earlier is not None:
             return self.earlier.cost.plus(own)
         return Cost(own.rdp, own.mu_squared, own.pure, self.delta)
+
+    @property
+    def rounds(self) -> tuple[TargetRelease, ...]:
+        """The earlier round of this release, if any, and itself."""
+        return (self,) if self.earlier is None else (*self.earlier.rounds, self)
 
     @property
     def _has_two_rounds(self) -> bool:
