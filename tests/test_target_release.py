@@ -3,6 +3,7 @@
 import math
 import threading
 import warnings
+from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -181,6 +182,48 @@ def test_noise_alone_makes_few_fixed_labels_classes():
         for seed in range(200)
     )
     assert n_false <= 8  # 2 are expected; more than 8 have a probability of 2e-4
+
+
+def classes_found(release, counts, n_draws):
+    """Return how many draws find each list of classes."""
+    draws = (release.found_labels(counts, np.random.default_rng(s)) for s in range(n_draws))
+    return Counter(tuple(sorted(found)) for found in draws)
+
+
+def test_consecutive_numbers_are_found_by_their_neighbors():
+    """Each of ten digits has 100 records, and few reach the threshold of a label alone."""
+    neighbors = Neighbors(relation="replace_one", unit="record", n_records=1000)
+    release = ClassRelease(epsilon=0.125, delta=1e-8, neighbors=neighbors)
+    assert release.threshold(5) > 130
+    counts = release.gather(np.arange(1000) % 10, None)
+    assert classes_found(release, counts, 200)[tuple(range(10))] >= 120  # 150 are expected
+
+
+def test_numbers_next_to_two_frequent_classes_are_no_classes():
+    """No records are missing, so noise adds no third class but between the two."""
+    neighbors = Neighbors(relation="replace_one", unit="record", n_records=1000)
+    release = ClassRelease(epsilon=0.125, delta=1e-8, neighbors=neighbors)
+    counts = release.gather(np.arange(1000) % 2, None)
+    assert classes_found(release, counts, 300)[(0, 1)] >= 285
+    apart = classes_found(release, release.gather(np.arange(1000) % 2 * 2, None), 300)
+    assert 0 < apart[(0, 1, 2)] <= 22  # 3 %
+
+
+def test_labels_beyond_the_fixed_ones_are_not_found_by_their_neighbors():
+    release = ClassRelease(epsilon=0.125, delta=1e-8, neighbors=REPLACED)
+    below = release.threshold(1001) - 100
+    assert release.threshold(5) < below
+    counts = {1000: 6000, 1001: below, 1002: 6000 - below}
+    assert set(classes_found(release, counts, 100)) == {(1000, 1002)}
+
+
+def test_neighbors_of_a_class_do_not_depend_on_a_private_number_of_records():
+    release = ClassRelease(epsilon=0.125, delta=1e-8, neighbors=JOINED)
+    beside = release.gather(np.repeat([5, 6], [6000, 30]), None)
+    between = release.gather(np.repeat([5, 6, 7], [6000, 50, 3000]), None)
+    assert release.threshold(6) > 65
+    assert classes_found(release, beside, 100)[(5,)] > 90
+    assert classes_found(release, between, 100)[(5, 6, 7)] > 85
 
 
 @pytest.mark.parametrize("name", ["normal", "lognormal", "small", "counts"])

@@ -5,7 +5,11 @@ from .models import EPSILONS
 from .tables import TABLES
 
 #: Ours, and the best peer that needs public rows or none: colour, line and mark differ.
-_OURS = {"PATE": ("#0072B2", "-", "o"), "PATE, no public rows": ("#0072B2", "--", "s")}
+_OURS = {
+    "PATE": ("#0072B2", "-", "o"),
+    "PATE, no public rows": ("#0072B2", "--", "s"),
+    "PATE, nothing declared": ("#0072B2", ":", "d"),
+}
 _PEERS = {
     "diffprivlib, naive Bayes": ("#999999", ":", "v"),
     "diffprivlib, logistic regression": ("#999999", "-.", "^"),
@@ -53,7 +57,7 @@ def draw(frame, to):
     lines = {}
     for axes in panels:
         lines |= {line.get_label(): line for line in axes.lines}
-    names = [*OURS.values(), *other_models(public=True), *_ENDS]
+    names = [*OURS, *other_models(public=True), *_ENDS]
     shown = [lines[name] for name in names if name in lines]
     picture.legend(handles=shown, loc="outside lower center", ncols=2, fontsize=9)
     # With a fixed salt and no date, the same numbers give the same file

@@ -7,7 +7,8 @@ from .scores import half_width
 
 #: Cells up to here are counted.
 MOST_COUNTED = 2.0
-OURS = {True: "PATE", False: "PATE, no public rows"}
+#: Ours, and whether it has public rows.
+OURS = {"PATE": True, "PATE, no public rows": False, "PATE, nothing declared": False}
 
 
 def found(results, seeds):
@@ -44,9 +45,7 @@ def other_models(*, public):
     return [
         model.name
         for model in MODELS
-        if model.is_private
-        and model.name not in OURS.values()
-        and (public or not model.needs_public_rows)
+        if model.is_private and model.name not in OURS and (public or not model.needs_public_rows)
     ]
 
 
@@ -61,16 +60,16 @@ def own_relation(frame):
     return own[own.epsilon.isin([epsilon for epsilon in fitted if 2 * epsilon in fitted])]
 
 
-def verdicts(frame, metric, *, public, peers=None):
-    """Ours and the best peer in each cell.
+def verdicts(frame, metric, *, of, peers=None):
+    """One of ours and the best peer in each cell.
 
     Parameters
     ----------
     frame : DataFrame
         First settings.
     metric : str
-    public : bool
-        Whether there are public rows.
+    of : str
+        A key of `OURS`; peers have public rows if it has.
     peers : DataFrame, default=None
         Where the rivals' scores are; None is `frame`.
 
@@ -82,11 +81,11 @@ def verdicts(frame, metric, *, public, peers=None):
         counts as below.
     """
     peers = frame if peers is None else peers
-    peers = peers[peers.model.isin(other_models(public=public))].dropna(subset=metric)
+    peers = peers[peers.model.isin(other_models(public=OURS[of]))].dropna(subset=metric)
     by_seed = peers.pivot_table(metric, ["table", "epsilon", "model"], "seed")
     cells = dict(list(by_seed.groupby(level=["table", "epsilon"])))
     lines = []
-    for place, cell in frame[frame.model == OURS[public]].groupby(["table", "epsilon"], sort=False):
+    for place, cell in frame[frame.model == of].groupby(["table", "epsilon"], sort=False):
         there = cells.get(place, by_seed[:0])
         full = there[there.notna().sum(axis=1) == len(cell)]
         if full.empty:

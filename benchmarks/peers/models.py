@@ -101,6 +101,15 @@ MODELS = (
         moves=1,
         about="`PATEClassifier(epsilon=..., classes=..., schema=...)`",
     ),
+    Model(
+        "PATE, nothing declared",
+        "",
+        "ours",
+        "",
+        {"bare": {}},
+        moves=1,
+        about="`PATEClassifier(epsilon=...)`: peers have the best public bounds and all classes",
+    ),
     _peer(
         "diffprivlib, naive Bayes",
         "diffprivlib",

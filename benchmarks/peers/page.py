@@ -5,7 +5,7 @@ from benchmarks import peers
 from ..papers import page as papers
 from . import figure
 from .choice import EPSILON, chosen
-from .found import OURS, counted, firsts, found, other_models, own_relation, verdicts
+from .found import counted, firsts, found, other_models, own_relation, verdicts
 from .measure import SEEDS, Results
 from .models import EPSILONS, MODELS
 from .scores import half_width
@@ -39,7 +39,12 @@ IN_README = {
 METRICS = ("accuracy", "AUC")
 #: One data set is fitted again with these.
 OTHER_SEEDS = (10, 11, 12, 13, 14)
-_PUBLIC = {True: "with public rows", False: "without public rows"}
+#: Ours, in words.
+_WAYS = {
+    "PATE": "with public rows",
+    "PATE, no public rows": "without public rows",
+    "PATE, nothing declared": "nothing declared",
+}
 
 
 def write(docs):
@@ -77,14 +82,14 @@ def table(header, rows):
 def shares(frame):
     """How many cells are not lost, and how many are won."""
     rows = []
-    for public, words in _PUBLIC.items():
+    for ours, words in _WAYS.items():
         for name, others in (
             ("replace one record, for all", frame),
             ("each package's own relation", own_relation(frame)),
         ):
             rows.append([f"{words}; {name}"])
             for metric in METRICS:
-                lines = counted(verdicts(frame, metric, public=public, peers=others))
+                lines = counted(verdicts(frame, metric, of=ours, peers=others))
                 kept = len(lines) - lines["is lost"].sum()
                 rows[-1].append(f"{kept} of {len(lines)} ({kept / len(lines):.0%})")
                 rows[-1].append(lines["is won"].sum())
@@ -97,9 +102,9 @@ def shares(frame):
 def losses(frame):
     """Each cell that is lost, up to the epsilon that is counted."""
     parts = []
-    for public, words in _PUBLIC.items():
+    for ours, words in _WAYS.items():
         for metric in METRICS:
-            lines = counted(verdicts(frame, metric, public=public))
+            lines = counted(verdicts(frame, metric, of=ours))
             rows = [
                 [
                     line["table"],
@@ -122,15 +127,15 @@ def losses(frame):
 def worst(frame):
     """For each data set the worst loss, and how many cells are lost that are counted."""
     rows = {name: [name] for name in TABLES}
-    for public in _PUBLIC:
+    for ours in _WAYS:
         for metric in METRICS:
-            lines = counted(verdicts(frame, metric, public=public))
+            lines = counted(verdicts(frame, metric, of=ours))
             lost = lines[lines["is lost"]].groupby("table").difference
             for name, row in rows.items():
                 n_lost = lost.count().get(name, 0)
                 row.append(f"{lost.min()[name]:.3f} ({n_lost})" if n_lost else "")
     rows = sorted(rows.values(), key=lambda row: row.count(""))
-    header = ["data", *(f"{metric}, {words}" for words in _PUBLIC.values() for metric in METRICS)]
+    header = ["data", *(f"{metric}, {words}" for words in _WAYS.values() for metric in METRICS)]
     return table(header, [row for row in rows if any(row[1:])])
 
 
@@ -228,7 +233,7 @@ def readme_rows(frame):
     for name, size in IN_README.items():
         best = means.loc[means.index.intersection(other_models(public=True)), name]
         plain = means.loc[means.index.str.startswith("no privacy"), name].max()
-        ours = [means.loc[OURS[public], name] for public in (True, False)]
+        ours = [means.loc[model, name] for model in ("PATE", "PATE, no public rows")]
         numbers = [*ours, best.max(), plain, means.loc["majority class", name]]
         rows.append([name, size, *(f"{number:.3f}" for number in numbers)])
     header = ["data", "private rows / public rows / classes", "ours", "ours, no public rows"]

@@ -40,6 +40,10 @@ COMMON_LABELS = (-1, 0, 1, 2)
 #: Probability that noise alone makes any of the common labels a class; the same for the others.
 _FALSE_ALARM = 0.01
 
+#: The same for one whole number next to a class, and the number of records that must be missing, in
+#: standard deviations of the noise, if it is not a quarter of the records of a class.
+_FALSE_ALARM_OF_NEIGHBOR, _SDS_OF_NEIGHBORS = 0.03, 2.0
+
 #: Share of the records with labels that were not found, above which a second round follows, and the
 #: same in standard deviations of its noise.
 _SHARE_NOT_FOUND, _SDS_NOT_FOUND = 0.02, 4.0
@@ -213,6 +217,11 @@ class ClassRelease(TargetRelease):
     of the same labels. So the release is (epsilon, q)-DP, and a fit whose later steps are (e, d)-DP
     for each outcome is (epsilon + e, q + d)-DP: see `SchemaRelease`.
 
+    *Whole numbers next to each other.* Classes are often consecutive numbers. So a number of
+    `FIXED_LABELS` between two classes becomes a class by a lower threshold; and one next to a
+    class, while records are missing: the largest noisy counts first. This uses published counts
+    and the public number of records alone.
+
     *Second round.* Whether it follows depends on published counts and on the public number of
     records. It is one of the later steps, so its epsilon is taken from the rest. q is at most half
     of `delta` in each round, and both rounds together are stated in either case.
@@ -327,10 +336,11 @@ class ClassRelease(TargetRelease):
         if self.more_epsilon > 0 and self._are_missing(found):
             return None
         if len(found) < 2:
+            but = f" but {sorted(found)}" if found else ""
             raise ValueError(
-                f"a classifier needs at least 2 classes, and the noise hides all labels but "
-                f"{sorted(found)}: {self._found_from}. Give classes=[all labels that may occur], "
-                "more records, or a larger epsilon"
+                f"a classifier needs at least 2 classes, and the noise hides all labels{but}: "
+                f"{self._found_from}. Give classes=[all labels that may occur], more records, or "
+                "a larger epsilon"
             )
         target = ClassTarget(sorted(found))
         return FoundTarget(target, np.array([found[label] for label in sorted(found)]))
@@ -340,11 +350,40 @@ class ClassRelease(TargetRelease):
         labels = sorted(gathered)
         counts = np.array([gathered[label] for label in labels], dtype=np.int64)
         noisy = self.mechanism().noisy(counts[:, None], rng)[:, 0]
-        return {
-            label: count
-            for label, count in zip(labels, noisy, strict=True)
-            if count >= self.threshold(label)
-        }
+        count_of = dict(zip(labels, noisy, strict=True))
+        found = {label: n for label, n in count_of.items() if n >= self.threshold(label)}
+        # The other labels have a threshold with a delta, whichever label is next to them
+        self._add_neighbors(found, {n: count_of[n] for n in labels if _is_fixed(n)})
+        return found
+
+    def _add_neighbors(self, found: dict[Any, float], noisy: dict[int, float]) -> None:
+        """Add whole numbers next to those found, by a lower threshold.
+
+        Parameters
+        ----------
+        found : dict of label to float
+            The classes, and their noisy counts. Changed in place.
+        noisy : dict of int to float
+            Noisy counts of the labels that are counted whether or not they occur.
+        """
+        least = _least_count(1 / _scale(self.mechanism()), _FALSE_ALARM_OF_NEIGHBOR)
+        n_records = self.neighbors.n_records
+        likely = {label: n for label, n in noisy.items() if n >= least}
+        for label in likely:
+            if label - 1 in found and label + 1 in found:
+                found.setdefault(label, likely[label])
+        while n_records is not None and found:
+            counts = list(found.values())
+            noise = _SDS_OF_NEIGHBORS * _std(self.mechanism()) * math.sqrt(len(counts))
+            beside = [
+                label
+                for label in likely.keys() - found.keys()
+                if label - 1 in found or label + 1 in found
+            ]
+            if not beside or n_records - sum(counts) < min(noise, np.median(counts) / 4):
+                return
+            label = max(beside, key=lambda label: (likely[label], label))
+            found[label] = likely[label]
 
     def _are_missing(self, found: dict[Any, float]) -> bool:
         """Return whether too few labels were found, by their noisy counts."""

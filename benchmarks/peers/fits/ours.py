@@ -31,6 +31,7 @@ def fit(table, one):
 
 
 def pate(table, one, schema=None):
+    """Ours with public rows, or without them and with a schema."""
     settings = one["settings"]
     clf = PATEClassifier(
         method=ReverseNeighbors(**settings) if settings else "auto",
@@ -49,6 +50,15 @@ def no_public_rows(table, one):
     if isinstance(columns, dict):
         columns = columns | (table.categories or {})
     return pate(table, one, Schema(columns, missing=table.missing))
+
+
+def nothing_declared(table, one):
+    clf = PATEClassifier(
+        epsilon=one["epsilon"],
+        unit="record" if table.groups is None else "group",
+        random_state=one["seed"],
+    )
+    return clf.fit(table.X, table.y, groups=table.groups)
 
 
 def our_student(table, one):
@@ -73,6 +83,7 @@ def majority(table, one):
 MODELS = {
     "PATE": pate,
     "PATE, no public rows": no_public_rows,
+    "PATE, nothing declared": nothing_declared,
     "no privacy, our student": our_student,
     "no privacy, gradient boosting": boosting,
     "majority class": majority,
