@@ -480,6 +480,24 @@ def test_folded_effects_have_their_own_size_where_it_is_likely(effect, more, mon
     assert scores[0] > scores[1] + more
 
 
+def test_discriminants_with_few_public_rows_ignore_directions_of_little_variance():
+    """Noise in these directions would exceed the effects of directions of large variance."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(9000, 4)) @ rng.normal(size=(4, 60))
+    X = common + 0.1 * rng.normal(size=(9000, 60))
+    score = common @ rng.normal(size=60) / 20
+    y = (score + rng.logistic(size=9000) > 0.5).astype(int)
+    clf = PATEClassifier(classes=[0, 1], epsilon=1.0, random_state=0)
+    clf.set_params(method=ClassSums(extra_columns=False))
+    slopes = [
+        clf.fit(X[:6000], y[:6000], X_public=X[6000 : 6000 + n_public]).table_.slopes[1]
+        for n_public in (100, 3000)
+    ]
+    few, many = (np.linalg.norm(slope) for slope in slopes)
+    assert few < many / 2
+    assert np.corrcoef(clf.predict_proba(X[6000:])[:, 1], score[6000:])[0, 1] > 0.9
+
+
 @pytest.mark.parametrize("kind", ["folds", "few records"])
 def test_effects_that_rise_and_fall_are_seen_with_many_records(kind):
     """Folded ranks of estimated columns, where the records of a class outweigh the noise."""
