@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, secure
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.class_sums import statistic
+from sklearn_pate.class_sums import discriminants, statistic
 from sklearn_pate.class_sums.discriminants import Discriminants, _in_blocks, _shrunk_means
 from sklearn_pate.class_sums.statistic import (
     WITH_PUBLIC_ROWS,
@@ -480,22 +480,25 @@ def test_folded_effects_have_their_own_size_where_it_is_likely(effect, more, mon
     assert scores[0] > scores[1] + more
 
 
-def test_discriminants_with_few_public_rows_ignore_directions_of_little_variance():
-    """Noise in these directions would exceed the effects of directions of large variance."""
+@pytest.mark.parametrize(("n_public", "gain"), [(100, 0.01), (4000, 0.0)])
+def test_directions_of_little_variance_count_less_if_public_rows_are_few(
+    n_public, gain, monkeypatch
+):
+    """Compared with the same least variance for any number of public rows."""
     rng = np.random.default_rng(0)
     common = rng.normal(size=(9000, 4)) @ rng.normal(size=(4, 60))
-    X = common + 0.1 * rng.normal(size=(9000, 60))
+    X = common + 0.3 * rng.normal(size=(9000, 60))
     score = common @ rng.normal(size=60) / 20
-    y = (score + rng.logistic(size=9000) > 0.5).astype(int)
-    clf = PATEClassifier(classes=[0, 1], epsilon=1.0, random_state=0)
+    y = (score + rng.logistic(size=9000) > 3).astype(int)
+    clf = PATEClassifier(classes=[0, 1], epsilon=4.0, random_state=0)
     clf.set_params(method=ClassSums(extra_columns=False))
-    slopes = [
-        clf.fit(X[:6000], y[:6000], X_public=X[6000 : 6000 + n_public]).table_.slopes[1]
-        for n_public in (100, 3000)
-    ]
-    few, many = (np.linalg.norm(slope) for slope in slopes)
-    assert few < many / 2
-    assert np.corrcoef(clf.predict_proba(X[6000:])[:, 1], score[6000:])[0, 1] > 0.9
+    scores = []
+    for bounds in (discriminants._LEAST_VARIANCE, (0.02, 0.02)):
+        monkeypatch.setattr(discriminants, "_LEAST_VARIANCE", bounds)
+        clf.fit(X[:3000], y[:3000], X_public=X[3000 : 3000 + n_public])
+        proba = clf.predict_proba(X[7000:])[:, 1]
+        scores.append(np.corrcoef(norm.ppf(proba), score[7000:])[0, 1])
+    assert scores[0] >= scores[1] + gain
 
 
 @pytest.mark.parametrize("kind", ["folds", "few records"])
