@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 from contextlib import nullcontext
 from itertools import product
 
@@ -499,6 +500,22 @@ def test_directions_of_little_variance_count_less_if_public_rows_are_few(
         proba = clf.predict_proba(X[7000:])[:, 1]
         scores.append(np.corrcoef(norm.ppf(proba), score[7000:])[0, 1])
     assert scores[0] >= scores[1] + gain
+
+
+def test_sums_that_show_no_relation_name_the_method_for_products():
+    """The classes depend on a product of columns, whose class means are equal."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    for method, warns in (("sums", True), ("neighbors", False)):
+        clf = PATEClassifier(classes=[0, 1], method=method, random_state=0)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            clf.fit(X[:5000], y[:5000], X_public=X[5000:])
+        texts = [str(warning.message) for warning in caught]
+        assert [("may be little better" in text, "products" in text) for text in texts] == (
+            [(True, True)] if warns else []
+        )
+        assert all("method='neighbors' may help" in text for text in texts)
 
 
 @pytest.mark.parametrize("kind", ["folds", "few records"])
