@@ -5,6 +5,7 @@
     python -m benchmarks regression [--seeds S ...]      numbers, compared with private peers
     python -m benchmarks papers [--page] [--only ...]    the papers' tables
     python -m benchmarks signal [--seeds S ...]          warnings of no relation
+    python -m benchmarks epsilons [--seeds S ...]        scores over epsilons
     python -m benchmarks shift [--seeds S ...]           public rows from elsewhere
     python -m benchmarks targets [--seeds S ...]         several targets in one fit
     python -m benchmarks verify [--plans N] [--seed S]   statements, recomputed by verify.py
@@ -16,7 +17,18 @@
 import sys
 from importlib import import_module
 
-PARTS = ("speed", "peers", "regression", "papers", "signal", "shift", "targets", "verify", "audit")
+PARTS = (
+    "speed",
+    "peers",
+    "regression",
+    "papers",
+    "signal",
+    "epsilons",
+    "shift",
+    "targets",
+    "verify",
+    "audit",
+)
 
 
 def main(arguments):

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import warnings
 from contextlib import nullcontext
 from itertools import product
 
@@ -19,8 +20,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, secure
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.class_sums import statistic
-from sklearn_pate.class_sums.discriminants import Discriminants
+from sklearn_pate.class_sums import discriminants, statistic
+from sklearn_pate.class_sums.discriminants import Discriminants, _in_blocks, _shrunk_means
 from sklearn_pate.class_sums.statistic import (
     WITH_PUBLIC_ROWS,
     WITHOUT_PUBLIC_ROWS,
@@ -426,6 +427,95 @@ def test_discriminants_of_numbers_without_noise_equal_least_squares(monkeypatch)
     assert ours.sum(axis=1) == pytest.approx(1)
     theirs = LinearRegression().fit(psi[:, :-1], y).predict(psi[:, :-1])
     assert ours[:, 1] == pytest.approx(theirs, abs=0.01)
+
+
+def test_directions_in_blocks_are_uncorrelated():
+    """The second block has no part of the first; with no last columns, there is one block."""
+    rng = np.random.default_rng(0)
+    covariance = np.cov(rng.normal(size=(40, 7)) @ rng.normal(size=(7, 7)), rowvar=False)
+    for last in (slice(2, 5), slice(0)):
+        variance, basis, blocks = _in_blocks(covariance, last)
+        assert len(blocks) == (2 if last.stop else 1)
+        np.testing.assert_allclose(basis.T @ covariance @ basis, np.diag(variance), atol=1e-9)
+        is_last = np.isin(np.arange(7), np.arange(7)[last])
+        assert not basis[is_last][:, blocks[0]].any()
+        np.testing.assert_allclose(
+            np.linalg.norm(basis[is_last][:, blocks[-1]], axis=0), 1 * (len(blocks) == 2)
+        )
+
+
+def test_shrunk_means_are_averages_of_candidates():
+    """Little noise keeps the means, much noise removes them, and averages lie in between."""
+    rng = np.random.default_rng(0)
+    variance = np.geomspace(0.1, 1, 30)
+    means = rng.normal(size=(2, 30)) * np.sqrt(variance)
+    known = {"n_free": 0.5, "powers": (1.0, 2.0)}
+    kept, _ = _shrunk_means(means, variance, np.full((2, 30), 1e-8), **known)
+    np.testing.assert_allclose(kept, means, rtol=1e-5)
+    lost, _ = _shrunk_means(means, variance, np.full((2, 30), 1e8), **known)
+    assert np.abs(lost).max() < 1e-5
+    noise = np.full((2, 30), 1.0)
+    noisy = means + rng.normal(size=(2, 30))
+    average, _ = _shrunk_means(noisy, variance, noise, **known)
+    likely, _ = _shrunk_means(noisy, variance, noise, averages=False, **known)
+    for shrunk in (average, likely):
+        assert (np.abs(shrunk) < np.abs(noisy)).all()
+        assert ((shrunk - means) ** 2).sum() < ((noisy - means) ** 2).sum()
+    assert np.abs(average - likely).max() > 1e-3
+
+
+@pytest.mark.parametrize(("effect", "more"), [("fold", 0.01), ("sum", -0.01)])
+def test_folded_effects_have_their_own_size_where_it_is_likely(effect, more, monkeypatch):
+    """Compared with effects of the same size for all columns, at the same noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 20))
+    score = (np.abs(X) if effect == "fold" else X) @ rng.normal(size=20) / 3
+    y = (score - np.median(score) + rng.logistic(size=9000) > 1).astype(int)
+    clf = PATEClassifier(classes=[0, 1], epsilon=1.0, random_state=0)
+    clf.set_params(method=ClassSums(extra_columns=True))
+    scores = []
+    for folded in (RowEncoder.folded_places, property(lambda self: slice(0))):
+        monkeypatch.setattr(RowEncoder, "folded_places", folded)
+        clf.fit(X[:4000], y[:4000], X_public=X[4000:6000])
+        scores.append(np.corrcoef(clf.predict_proba(X[6000:])[:, 1], score[6000:])[0, 1])
+    assert scores[0] > scores[1] + more
+
+
+@pytest.mark.parametrize(("n_public", "gain"), [(100, 0.01), (4000, 0.0)])
+def test_directions_of_little_variance_count_less_if_public_rows_are_few(
+    n_public, gain, monkeypatch
+):
+    """Compared with the same least variance for any number of public rows."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(9000, 4)) @ rng.normal(size=(4, 60))
+    X = common + 0.3 * rng.normal(size=(9000, 60))
+    score = common @ rng.normal(size=60) / 20
+    y = (score + rng.logistic(size=9000) > 3).astype(int)
+    clf = PATEClassifier(classes=[0, 1], epsilon=4.0, random_state=0)
+    clf.set_params(method=ClassSums(extra_columns=False))
+    scores = []
+    for bounds in (discriminants._LEAST_VARIANCE, (0.02, 0.02)):
+        monkeypatch.setattr(discriminants, "_LEAST_VARIANCE", bounds)
+        clf.fit(X[:3000], y[:3000], X_public=X[3000 : 3000 + n_public])
+        proba = clf.predict_proba(X[7000:])[:, 1]
+        scores.append(np.corrcoef(norm.ppf(proba), score[7000:])[0, 1])
+    assert scores[0] >= scores[1] + gain
+
+
+def test_sums_that_show_no_relation_name_the_method_for_products():
+    """The classes depend on a product of columns, whose class means are equal."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    for method, warns in (("sums", True), ("neighbors", False)):
+        clf = PATEClassifier(classes=[0, 1], method=method, random_state=0)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            clf.fit(X[:5000], y[:5000], X_public=X[5000:])
+        texts = [str(warning.message) for warning in caught]
+        assert [("may be little better" in text, "products" in text) for text in texts] == (
+            [(True, True)] if warns else []
+        )
+        assert all("method='neighbors' may help" in text for text in texts)
 
 
 @pytest.mark.parametrize("kind", ["folds", "few records"])

@@ -7,10 +7,10 @@ All results are computed from published numbers, so they have no privacy cost.
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 from sklearn.covariance import oas
 
 from ..association import p_value_of_sums
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: look like effects: with 10 to 60 columns and few records, AUC was lower by up to 0.1.
 _POWERS: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0, 3.0)
 _POWERS_WITH_PUBLIC_ROWS: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0)
-_STEPS = np.exp(np.linspace(-14, 6, 81))
+_STEPS = np.exp(np.linspace(-14, 6, 41))
 
 #: Candidates of the powers for numbers, without a penalty. On fifteen textbook and made-up tables,
 #: the mean R2 was 0.438, and 0.435 with the powers and the penalty of classes.
@@ -35,6 +35,12 @@ _POWERS_OF_NUMBERS = _POWERS_WITH_PUBLIC_ROWS
 #: rare categories, the log likelihood of such a power was higher by 20, and AUC fell by 0.03. With
 #: one trait behind 40 answers, it was higher by 110, and accuracy rose by 0.04.
 _PENALTY = 40.0
+
+#: Bounds of the least variance of a direction of public rows, relative to the mean variance. In
+#: between, it is the number of columns divided by the number of public rows. With 3.4 public rows
+#: for each column, noise in directions of little variance lowered AUC by up to 0.08. With many
+#: public rows, a least variance of 0.3 lowered accuracy by 0.07 where classes are clusters.
+_LEAST_VARIANCE = (0.02, 0.6)
 
 #: Maximal fraction of the variance of a direction that classes explain.
 _MOST_EXPLAINED = 0.8
@@ -81,7 +87,9 @@ class Discriminants:
         self.proba_is_linear = sums.target.splits_votes and n_classes == 2
         powers = _POWERS_OF_NUMBERS if self.proba_is_linear else _POWERS
         penalty = 0.0 if self.proba_is_linear else _PENALTY
-        away = _class_means(sums.by_class, *known, powers=powers, penalty=penalty)
+        away, _ = _class_means(
+            sums.by_class, *known, powers=powers, penalty=penalty, averages=not self.proba_is_linear
+        )
         self.p_value = p_value_of_sums(
             sums.by_class,
             sums.counts,
@@ -135,10 +143,15 @@ def public_discriminants(
     n: float,
     public: np.ndarray,
     *,
+    folded: slice,
     proba_is_linear: bool,
     target: Target,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return linear discriminants from noisy sums and the covariance of public rows.
+
+    For classes, the slopes are averages of two models, weighted by their likelihood. In the first,
+    effects of all columns have the same size. In the second, effects of folded ranks, which rise
+    and then fall, have a size of their own: the effects of few tables are of both kinds.
 
     Parameters
     ----------
@@ -153,6 +166,8 @@ def public_discriminants(
         Number of records.
     public : ndarray of shape (n_public, n_columns)
         `psi` of public rows.
+    folded : slice
+        Positions of the folded ranks.
     proba_is_linear : bool
         If True, the class probabilities are linear in `psi`, by least squares. If False, their
         logarithms are linear, up to a constant for each row.
@@ -174,12 +189,16 @@ def public_discriminants(
     middle = public.mean(axis=0)
     covariance, _ = oas(public - middle, assume_centered=True)
     variance, basis = np.linalg.eigh(covariance)
-    variance = np.maximum(variance, 0.02 * variance.mean())
+    least = np.clip(len(variance) / len(public), *_LEAST_VARIANCE)
+    variance = np.maximum(variance, least * variance.mean())
     # The mean is the public mean plus the shrunk difference to the private mean
     noise_of_mean = (sds[1] / n) ** 2 + np.zeros((1, len(variance)))
     seen = (total / n - middle)[None] @ basis
     powers = _POWERS_WITH_PUBLIC_ROWS
-    changed = _shrunk_means(seen, variance, noise_of_mean, n_free=1, powers=powers)
+    averages = not proba_is_linear
+    changed, _ = _shrunk_means(
+        seen, variance, noise_of_mean, n_free=1, powers=powers, averages=averages
+    )
     mean = middle + basis @ changed[0]
     # The remaining error of the mean is at least the sampling error of both means
     kept = np.divide(changed, seen, where=seen != 0, out=0 * seen)
@@ -194,9 +213,27 @@ def public_discriminants(
         basis=basis,
         splits_votes=target.splits_votes,
     )
-    means = _class_means(by_class, counts, mean, (sds[0], 0.0), variance, basis, powers=powers)
+    whole: tuple[slice, ...] = (slice(None),)
+    models = [(variance, basis, whole)]
+    if averages and folded.start != folded.stop:
+        models.append(_in_blocks((basis * variance) @ basis.T, folded))
+    fits, found = [], []
+    for of_model, directions, blocks in models:
+        means, fit = _class_means(
+            by_class,
+            counts,
+            mean,
+            (sds[0], 0.0),
+            of_model,
+            directions,
+            blocks=blocks,
+            powers=powers,
+            averages=averages,
+        )
+        fits.append(fit)
+        found.append(means / of_model @ directions.T)
     # With unit variance of all rows, the variance of the means is the explained fraction
-    means /= np.sqrt(variance)
+    means = np.tensordot(softmax(fits), found, axes=1) @ basis * np.sqrt(variance)
     explained, turn = np.linalg.eigh((means.T * share) @ means)
     if proba_is_linear:
         slopes, constants = share[:, None] * means, share
@@ -205,6 +242,47 @@ def public_discriminants(
         constants = np.log(share) - (slopes * means).sum(axis=1) / 2
     slopes = slopes / np.sqrt(variance) @ basis.T
     return slopes, constants - slopes @ mean, p_value
+
+
+def _in_blocks(
+    covariance: np.ndarray, last: slice
+) -> tuple[np.ndarray, np.ndarray, tuple[slice, ...]]:
+    """Return uncorrelated directions in two blocks.
+
+    The directions of the first block are those of all columns but the last ones. The directions of
+    the second block are those of the last columns, minus their linear regression on the others.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n_columns, n_columns)
+        Covariance of the columns; positive definite.
+    last : slice
+        Positions of the last columns, which may be none.
+
+    Returns
+    -------
+    variance : ndarray of shape (n_columns,)
+        Variance in each direction.
+    basis : ndarray of shape (n_columns, n_columns)
+        The directions, as columns. Those of the second block have a length above 1.
+    blocks : tuple of slice
+        Positions of the directions of each block.
+    """
+    is_last = np.zeros(len(covariance), dtype=bool)
+    is_last[last] = True
+    first, n_first = np.ix_(~is_last, ~is_last), int((~is_last).sum())
+    variance, turn = np.linalg.eigh(covariance[first])
+    basis = np.zeros_like(covariance)
+    basis[~is_last, :n_first] = turn
+    if n_first == len(covariance):
+        return variance, basis, (slice(n_first),)
+    shared = covariance[np.ix_(is_last, ~is_last)]
+    regression = (shared @ turn / variance) @ turn.T
+    of_last, turn = np.linalg.eigh(covariance[np.ix_(is_last, is_last)] - regression @ shared.T)
+    basis[is_last, n_first:] = turn
+    basis[~is_last, n_first:] = -regression.T @ turn
+    blocks = slice(n_first), slice(n_first, len(covariance))
+    return np.concatenate([variance, of_last]), basis, blocks
 
 
 def _number(sums: Sums) -> float:
@@ -272,21 +350,58 @@ def _class_means(
     *,
     powers: tuple[float, ...],
     penalty: float = 0.0,
-) -> np.ndarray:
-    """Return shrunk differences of class means from the overall mean, in directions of a basis.
+    blocks: tuple[slice, ...] = (slice(None),),
+    averages: bool = True,
+) -> tuple[np.ndarray, float]:
+    """Return shrunk differences of class means from the overall mean, and their log likelihood.
 
-    `noise` is the standard deviation of the noise on a sum, and the variance of the noise on the
-    overall mean.
+    Parameters
+    ----------
+    by_class, counts, mean
+        Noisy sums by class, their counts, and the mean of all rows.
+    noise : (float, float)
+        Standard deviation of the noise on a sum, and variance of the noise on the overall mean.
+    variance, basis
+        Variance of all rows in each direction, and the directions, which are uncorrelated and span
+        a volume of 1, so that the likelihoods of bases are comparable.
+    powers, penalty, averages
+        As in `_shrunk_means`.
+    blocks : tuple of slice
+        Blocks of directions. The means of each block are shrunk by themselves.
+
+    Returns
+    -------
+    means : ndarray of shape (n_classes, n_directions)
+        Differences of the class means, in the directions.
+    fit : float
+        Logarithm of the likelihood.
     """
     n_classes = len(counts)
     n = counts.sum()
     off = n / (n_classes * counts) - 1
     away = by_class / counts[:, None] + np.outer(off, mean)
     away -= counts / n @ away
+    away = away @ basis
     seen = noise[0] ** 2 * (1 - 1 / n_classes) / counts**2 + off**2 * noise[1]
-    seen = seen[:, None] + np.outer(1 / counts - 1 / n, variance)  # variance of sampling
+    seen = np.outer(seen, (basis**2).sum(axis=0))
+    seen += np.outer(1 / counts - 1 / n, variance)  # variance of sampling
     free = 1 - 1 / n_classes  # class means about the overall mean sum to zero
-    return _shrunk_means(away @ basis, variance, seen, n_free=free, powers=powers, penalty=penalty)
+    shrunk, fits = zip(
+        *(
+            _shrunk_means(
+                away[:, own],
+                variance[own],
+                seen[:, own],
+                n_free=free,
+                powers=powers,
+                penalty=penalty,
+                averages=averages,
+            )
+            for own in blocks
+        ),
+        strict=True,
+    )
+    return np.hstack(shrunk), sum(fits)
 
 
 def _shrunk_means(
@@ -297,23 +412,27 @@ def _shrunk_means(
     n_free: float,
     powers: tuple[float, ...],
     penalty: float = 0.0,
-) -> np.ndarray:
+    averages: bool = True,
+) -> tuple[np.ndarray, float]:
     """Shrink class means to zero in each direction, by an amount that depends on the noise.
 
     The expected square of a mean in a direction is ``t * variance**power``. With a power of 1, the
     distance between classes, divided by the standard deviation, is the same in every direction.
     With a larger power, classes differ more in directions of large variance. The number t and the
-    power maximize the likelihood, in which each mean counts as `n_free` numbers, with a `penalty`
-    on powers other than 1.
+    power are candidates, weighted by their likelihood, in which each mean counts as `n_free`
+    numbers, with a `penalty` on powers other than 1. The first result is the posterior mean over
+    all candidates or, without `averages`, at the most likely candidate. Much noise leaves the
+    choice open: for classes, the most likely candidate then lowered AUC by up to 0.04. For numbers,
+    averages lowered R2 by up to 0.02. The second result is the logarithm of the mean likelihood of
+    all candidates.
     """
     typical = np.exp(np.log(variance).mean())
-
-    def seen_at(power: float, t: float) -> np.ndarray:
-        return t * typical * (variance / typical) ** power + noise
-
-    def fit_at(candidate: tuple[float, float]) -> float:
-        power, seen = candidate[0], seen_at(*candidate)
-        fit = -(np.log(seen) + away**2 / seen).sum() / 2 * n_free
-        return fit - penalty * abs(math.log(power))
-
-    return away * (1 - noise / seen_at(*max(product(powers, _STEPS), key=fit_at)))
+    relative = (variance / typical) ** np.array(powers)[:, None]
+    expected = (typical * _STEPS[:, None] * relative[:, None]).reshape(-1, len(variance))
+    fit = np.repeat(-penalty * np.abs(np.log(powers)), len(_STEPS))
+    for mean, own in zip(away, noise, strict=True):
+        seen = expected + own
+        fit -= (np.log(seen) + mean**2 / seen).sum(axis=1) / 2 * n_free
+    weight = softmax(fit) if averages else np.eye(len(fit))[fit.argmax()]
+    kept = [weight @ (expected / (expected + own)) for own in noise]
+    return away * np.array(kept), float(logsumexp(fit) - math.log(len(fit)))

@@ -349,6 +349,11 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         n = self.n_numbers
         return slice(n, 3 * n) if self.extra_columns else slice(n, n)
 
+    @property
+    def folded_places(self) -> slice:
+        """Positions of the folded ranks in the output."""
+        return slice(self.n_numbers, self.n_numbers + len(self._folded))
+
     def decode(self, encoded: np.ndarray) -> Rows:
         """Return the rows of the declared columns that are nearest to encoded rows.
 

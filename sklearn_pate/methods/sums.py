@@ -482,6 +482,7 @@ class ClassSums(BlockMethod):
             (noise_std, noise_of_total),
             n,
             self._rows,
+            folded=self._transformer.folded_places,
             proba_is_linear=proba_is_linear,
             target=target,
         )

@@ -17,7 +17,7 @@ from ..encoding.targets import NumberTarget
 from ..exceptions import PublicRowsWarning, warn
 from ..neighbors import RowVectorizer
 from ..neighbors.smoothing import assign_to_similar, shifted
-from ..readouts import SeveralTables, TableRegressor
+from ..readouts import ReleasedProba, SeveralTables, TableRegressor
 from ..report.formats import percent
 from ..runtime.isolation import attempt, suppress_output
 from ..students import (
@@ -383,12 +383,18 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
     p_value = released.table.p_value if by_records else _p_value_of_labels(released, X_public)
     if p_value is not None and p_value > LEVEL:
         target = released.target
-        others = "method='teachers'" if by_records else "method='neighbors'"
+        if isinstance(released.table, ReleasedProba):
+            others = (
+                "method='neighbors' may help: class sums capture effects that add up over columns, "
+                "and votes in cells capture combinations of columns, such as products, as well"
+            )
+        else:
+            others = f"method={'teachers' if by_records else 'neighbors'!r} may help"
         released.warn(
             f"the released numbers may be little better than {target.guess}: they do not differ "
             f"clearly from noise around equal {target.statistic_nouns} everywhere "
             f"(p={p_value:.2g} in a test of no relation). A larger epsilon, fewer columns, or "
-            f"{others} may help; each new fit spends more of the privacy budget"
+            f"{others}. Each new fit spends more of the privacy budget"
         )
     elif released.target.has_accuracy and 1 / released.n_classes < _FEW_RIGHT:
         accuracy = getattr(released.table, "accuracy", 1.0)  # without an estimate, no warning
