@@ -1,0 +1,419 @@
+"""Statements of whole fits against their exact privacy loss; see `exact_loss`.
+
+The neighboring data sets are chosen so that a true statement exceeds the loss by a few per cent at
+most. So a sum that leaves out a step, counts it at half its price, or has all of delta twice is
+found without knowing how costs are added.
+"""
+
+import copy
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import cases
+from exact_loss import RARE, Recorder, generator_of, losses_of
+from sklearn.dummy import DummyClassifier
+
+from sklearn_pate import PATEClassifier, PATERegressor
+from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
+from sklearn_pate.fitting import inputs, seeds
+from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import ReverseNeighbors
+from sklearn_pate.rdp import Event
+from sklearn_pate.releases import Release
+from sklearn_pate.secure import SystemGenerator
+from sklearn_pate.synthesis import MarginalSynthesizer
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+N = 300
+PUBLIC = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]] * 10)
+RNG = np.random.default_rng(0)
+X = np.where(RNG.random((N, 2)) < 0.5, -1.0, 1.0)
+X[0] = 1.0
+Y = (X[:, 0] > 0).astype(int)
+TEXTS = np.array(["no", "yes"])[Y]
+
+
+class Counts(Release):
+    """The number of records of each class."""
+
+    def __init__(self, scale=None, epsilon_fraction=0.2):
+        self.scale, self.epsilon_fraction = scale, epsilon_fraction
+
+    def with_scale(self, scale):
+        return type(self)(scale) if self.scale is None else None
+
+    def event(self, neighbors):
+        return Event(LaplaceMechanism(self.scale), neighbors.counts(1))
+
+    def gather(self, private):
+        return np.bincount(private.codes, minlength=2)[:, None]
+
+    def publish(self, gathered, rng):
+        return LaplaceMechanism(self.scale).noisy(gathered, rng)
+
+    def describe(self):
+        return "counts"
+
+
+def replaced(X, y, *records):
+    """Return data sets with another first record."""
+    found = []
+    for row, label in records:
+        rows, labels = X.copy(), y.copy()
+        labels[0] = label
+        if isinstance(rows, pd.DataFrame):
+            rows.iloc[0] = row
+        else:
+            rows[0] = row
+        found.append((rows, labels))
+    return found
+
+
+def cells():
+    return ReverseNeighbors(n_cells=4, random_state=0)
+
+
+FIXED = {"random_state": 3, "on_bad_plan": "warn"}
+
+
+def of_classes(X_public=None, **params):
+    """Return a function that fits a classifier, and returns the statement of what was drawn."""
+
+    def fit(X, y):
+        given = {"classes": [0, 1], **FIXED} | params
+        return spent_by(PATEClassifier(**given).fit, X, y, X_public)
+
+    return fit
+
+
+def spent_by(fit, *args):
+    """Return the statement of a fit, or that of its interruption; None if nothing was spent."""
+    try:
+        return fit(*args).privacy_spent_
+    except KeyboardInterrupt as error:
+        return getattr(error, "privacy_spent", None)
+
+
+def of_numbers(X_public=None, **params):
+    def fit(X, y):
+        return spent_by(PATERegressor(**FIXED, **params).fit, X, y, X_public)
+
+    return fit
+
+
+def polled(**params):
+    """Votes on synthetic rows, and labels in a later call; the statement covers both."""
+
+    def fit(X, y):
+        clf = PATEClassifier(classes=[0, 1], **FIXED, **params)
+        votes = clf.poll(X, y)
+        return clf.fit_votes(votes, votes.synthesis.rows).privacy_spent_
+
+    return fit
+
+
+SYNTHESIZER = MarginalSynthesizer((-1, 1))
+#: A record in another cell and class; the opposite of the first in the same class.
+OTHER, OPPOSITE = [((-1.0, -1.0), 1)], [((-1.0, -1.0), 0)]
+FEW = Y.copy()
+FEW[0] = 0
+DATA = (X, FEW)
+FRAME = pd.DataFrame({"number": X[:, 0], "text": np.where(X[:, 1] > 0, "x", "w")})
+
+#: For each path, the fit, the data, other first records, and the least part of the stated epsilon.
+PATHS = {
+    "cells": (of_classes(PUBLIC, method=cells()), DATA, OTHER, 0.999),
+    "cells, Gaussian": (
+        of_classes(PUBLIC, method=cells(), aggregator=GaussianMechanism()),
+        DATA,
+        OTHER,
+        0.999,
+    ),
+    "cells and counts": (
+        of_classes(PUBLIC, method=cells(), releases=[Counts()]),
+        DATA,
+        OTHER,
+        0.999,
+    ),
+    "cells, second round of classes": (
+        of_classes(PUBLIC, method=cells(), classes=None),
+        (X, TEXTS),
+        [((-1.0, -1.0), "no")],
+        0.999,
+    ),
+    "cells, fixed noise, second round of classes": (
+        of_classes(PUBLIC, method=cells(), classes=None, aggregator=LaplaceMechanism(6.0)),
+        (X, TEXTS),
+        [((-1.0, -1.0), "no")],
+        0.95,
+    ),
+    "cells, found classes": (
+        of_classes(PUBLIC, method=cells(), classes=None, epsilon=3.0),
+        DATA,
+        OTHER,
+        0.999,
+    ),
+    "numbers in cells, found range": (
+        of_numbers(PUBLIC, method=cells(), epsilon=3.0),
+        (X, np.append(1000.0, Y[1:])),
+        [((-1.0, -1.0), 0.0)],
+        0.9,
+    ),
+    "sums": (of_classes(PUBLIC, method="sums"), DATA, OPPOSITE, 0.99),
+    "sums, found classes": (
+        of_classes(PUBLIC, method="sums", classes=None),
+        DATA,
+        [((1.0, 1.0), 1)],
+        0.9,
+    ),
+    "sums without public rows": (
+        of_classes(method="sums", schema=[(-1, 1)] * 2),
+        DATA,
+        OPPOSITE,
+        0.9,
+    ),
+    "sums, estimated schema": (of_classes(method="sums"), DATA, OPPOSITE, 0.8),
+    "synthetic rows and cells": (
+        of_classes(method=cells(), synthesizer=SYNTHESIZER),
+        DATA,
+        OTHER,
+        0.95,
+    ),
+    "synthetic rows and cells, estimated schema": (
+        of_classes(method=cells(), synthesizer=MarginalSynthesizer()),
+        DATA,
+        OTHER,
+        0.85,
+    ),
+    "synthetic rows and cells in two calls": (
+        polled(method=cells(), synthesizer=SYNTHESIZER),
+        DATA,
+        OTHER,
+        0.95,
+    ),
+}
+
+#: The epsilon that is asked for, if it is not 1.
+EPSILON = {"cells, found classes": 3.0, "numbers in cells, found range": 3.0}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_statement_of_a_fit_covers_its_exact_loss(path):
+    fit, data, others, part = PATHS[path]
+    spent, losses = losses_of(fit, data, replaced(*data, *others))
+    if spent.delta == 0:
+        assert max(loss.largest for loss in losses) <= spent.epsilon * (1 + 1e-12)
+    assert max(loss.delta(spent.epsilon) for loss in losses) <= spent.delta * (1 + 1e-6)
+    assert max(loss.epsilon(spent.delta) for loss in losses) > part * spent.epsilon
+    assert spent.epsilon <= EPSILON.get(path, 1.0) and spent.delta <= 1e-5
+
+
+def test_statement_of_an_interrupted_fit_covers_its_exact_loss():
+    """After each draw of noise."""
+    fit, data, others, _ = PATHS["sums without public rows"]
+    with Recorder() as recorder:
+        fit(*data)
+    n_draws = len(recorder.found)
+    found = []
+    for stop in range(1, n_draws + 1):
+        spent, (loss,) = losses_of(fit, data, replaced(*data, *others), stop)
+        epsilon, delta = (0.0, 0.0) if spent is None else spent
+        assert loss.delta(epsilon) <= delta * (1 + 1e-6)
+        found.append(loss.epsilon(delta) / epsilon)
+    assert n_draws > 4 and found[-1] > 0.9
+
+
+TEXT_FRAME = FRAME.copy()
+TEXT_FRAME.loc[0, "text"] = RARE
+
+
+@cases(
+    "fit, data, other, part",
+    (
+        of_classes(PUBLIC, method=cells(), classes=None, epsilon=6.0),
+        (X, np.append(RARE, TEXTS[1:])),
+        ((-1.0, -1.0), "yes"),
+        0.2,
+    ),
+    (
+        of_classes(method="sums", epsilon=6.0),
+        (TEXT_FRAME, FEW),
+        ((-1.0, "w"), 1),
+        0.0,
+    ),
+)
+def test_statement_covers_a_rare_text(fit, data, other, part):
+    """A label or a text of one record is published with a probability of at most delta."""
+    spent, (loss,) = losses_of(fit, data, replaced(*data, other))
+    assert 0 < loss.revealed and loss.delta(spent.epsilon) <= spent.delta
+    assert loss.revealed > part * spent.delta
+
+
+# --- sources of the noise ------------------------------------------------------------------------
+
+#: Uses of randomness whose draws are published, or depend on public rows alone.
+KNOWN = ("partition", "queries", "teachers", "student", "synthetic rows")
+
+
+#: One path for each kind of step.
+DRAWN = (
+    "cells and counts",
+    "cells, second round of classes",
+    "sums, estimated schema",
+    "synthetic rows and cells",
+)
+
+
+def private_generators(fit, data, others):
+    """Return the generators of the draws that depend on the first record, and all streams."""
+    with Recorder() as first:
+        fit(*data)
+    (other,) = replaced(*data, *others)
+    with Recorder(first.found) as second:
+        fit(*other)
+    pairs = zip(first.generators, first.found, second.found, strict=True)
+    found = [own for own, *both in pairs if not np.array_equal(*[x.statistic for x in both])]
+    return found, first.streams
+
+
+@pytest.mark.parametrize("path", DRAWN)
+def test_no_two_draws_of_a_fit_share_a_generator_state(path):
+    fit, data, others, _ = PATHS[path]
+    states, every = private_generators(fit, data, others)
+    assert len(states) == len(set(states)) > 1 and SystemGenerator not in states
+    known = {
+        generator_of(np.random.default_rng(streams[use])) for streams in every for use in KNOWN
+    }
+    assert not known & set(states)
+
+
+@pytest.mark.parametrize("path", DRAWN)
+def test_seedless_noise_is_drawn_from_the_system(path, monkeypatch):
+    fit, data, *_ = PATHS[path]
+    used, drawn = [], seeds.seed_streams(None)
+    monkeypatch.setattr(inputs, "seed_streams", lambda *args, **given: (used.append(given), drawn)[1])
+    monkeypatch.setitem(FIXED, "random_state", None)
+    generators, _ = private_generators(*PATHS[path][:3])
+    assert used and set(generators) == {SystemGenerator} and len(generators) > 1
+
+
+def test_seedless_streams_of_two_fits_differ():
+    both = [stream for _ in range(2) for stream in seeds.seed_streams(None).values()]
+    entropies = [stream.entropy for stream in both if not isinstance(stream, SystemGenerator)]
+    assert len(entropies) == len(set(entropies)) > 0
+
+
+@cases("mechanism", LaplaceMechanism(2.0), GaussianMechanism(2.0))
+def test_seedless_mechanism_draws_from_the_system(mechanism):
+    with Recorder() as recorder:
+        mechanism.noisy([[1.0, 2.0]])
+    assert recorder.generators == [SystemGenerator]
+
+
+def continued(X, y, *, ledger=None, n_copies=0, again=None, **params):
+    """Interrupt a fit, and continue it or copies of it; return all statements."""
+    clf = PATEClassifier(classes=[0, 1], warm_start=True, ledger=ledger, **FIXED, **params)
+    spent = [spent_by(clf.fit, X, y)]
+    goes_on = clf._prefix is not None
+    for part in [copy.deepcopy(clf) for _ in range(n_copies)] or [clf]:
+        part.set_params(**again or {})
+        spent.append(part.fit(X, y).privacy_spent_)
+    return spent, goes_on
+
+
+OF_SUMS = {"method": "sums", "schema": [(-1, 1)] * 2}
+
+
+@cases("n_draws", 2, 4)
+def test_continued_fit_draws_other_noise(n_draws):
+    with Recorder(stop=n_draws) as recorder:
+        (_, spent), goes_on = continued(*DATA, **OF_SUMS)
+    assert goes_on and len(recorder.found) > n_draws
+    states = recorder.generators
+    assert len(states) == len(set(states)) and spent.generator == "seed"
+
+
+def test_continued_fit_states_the_seed_of_its_first_steps():
+    with Recorder(stop=4) as recorder:
+        (_, spent), goes_on = continued(*DATA, **OF_SUMS, again={"random_state": None})
+    assert goes_on and SystemGenerator in recorder.generators
+    assert set(recorder.generators) != {SystemGenerator} and spent.generator == "seed"
+
+
+# --- several fits on one ledger ------------------------------------------------------------------
+
+
+@pytest.fixture
+def new_ledger(tmp_path, monkeypatch):
+    """Return a function that makes a ledger. Fits have seeds, and draw the same rows each time."""
+    numbers = itertools.count()
+    honest = seeds.seed_streams
+
+    def streams(random_state, secure=False, *, n_attempts=0):
+        return honest(7, n_attempts=n_attempts)
+
+    monkeypatch.setattr(inputs, "seed_streams", streams)
+    monkeypatch.setitem(FIXED, "random_state", None)
+    return lambda: PrivacyLedger(tmp_path / f"{next(numbers)}.db", epsilon=100.0, delta=1e-5)
+
+
+def two_fits(ledger, X, y):
+    """Found classes and cells, then sums."""
+    of_classes(PUBLIC, method=cells(), classes=None, epsilon=3.0, ledger=ledger)(X, y)
+    of_classes(PUBLIC, method=cells(), classes=None, epsilon=3.0, ledger=ledger)(X, y)
+
+
+def votes_on_rows(ledger, X, y):
+    """Rows that the ledger has not seen, with labels that it pays for."""
+    clf = PATEClassifier(
+        classes=[0, 1], method=cells(), synthesizer=SYNTHESIZER, epsilon=2.0, **FIXED
+    )
+    votes = clf.poll(X, y)
+    clf.set_params(ledger=ledger).fit_votes(votes, votes.synthesis.rows)
+
+
+def copies_of_one_fit(ledger, X, y):
+    """A fit is interrupted; two copies of it continue."""
+    continued(X, y, ledger=ledger, n_copies=2, **OF_SUMS)
+
+
+class Interrupted(DummyClassifier):
+    """A student that is interrupted once, after the labels are published."""
+
+    n_calls = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Interrupted.n_calls += 1
+        if Interrupted.n_calls == 2:  # the first is a dry run
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
+
+
+def fit_after_labels(ledger, X, y):
+    """A fit is interrupted after its labels; the next one begins anew."""
+    Interrupted.n_calls = 0
+    given = {"method": cells(), "synthesizer": SYNTHESIZER, "student": Interrupted()}
+    spent, _ = continued(X, y, ledger=ledger, **given)
+    assert len(spent) == 2 and Interrupted.n_calls > 2
+
+
+@cases(
+    "fits, others, stop, part",
+    (two_fits, OTHER, None, 0.99),
+    (votes_on_rows, OTHER, None, 0.9),
+    (copies_of_one_fit, OPPOSITE, 4, 0.65),
+    (fit_after_labels, OTHER, None, 0.8),
+)
+def test_ledger_covers_the_exact_loss_of_its_fits(new_ledger, fits, others, stop, part):
+    ledgers = []
+
+    def fit(X, y):
+        ledgers.append(new_ledger())
+        fits(ledgers[-1], X, y)
+
+    _, (loss,) = losses_of(fit, DATA, replaced(*DATA, *others), stop)
+    stated = ledgers[0].epsilon_spent
+    assert part * stated < loss.epsilon(1e-5) <= stated * (1 + 1e-6)
