@@ -555,7 +555,10 @@ ONE = np.ones((2, 2), int)
     ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to 600, the number of rec"),
     ({"attack": lambda fitted: np.zeros(2)}, "must return 30 numbers"),
     ({"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])}, "different positions from"),
-    ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels .* and one row"),
+    (
+        {"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])},
+        "two different labels .* and one row",
+    ),
 )
 def test_audit_estimator_refuses_wrong_arguments(given, match):
     pytest.raises(ValueError, audit_estimator, Response(1.0), IDS, BITS, **given).match(match)
@@ -613,7 +616,12 @@ class NeverFitted(KNeighborsClassifier):
             "the estimator releases labels",
         ),
         "numbers without bounds": (PATERegressor(), BITS, {}, "bounds is None: give"),
-        "three axes": (PATEClassifier(classes=[0, 1]), IDS[:, :, None], {}, "y must be a 1-D array"),
+        "three axes": (
+            PATEClassifier(classes=[0, 1]),
+            IDS[:, :, None],
+            {},
+            "y must be a 1-D array",
+        ),
         "no delta": (NeverFitted(), BITS, {}, "None, and NeverFitted has no delta to use instead"),
     },
 )

@@ -9,6 +9,7 @@ import contextlib
 import copy
 import itertools
 import math
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -16,16 +17,19 @@ import pytest
 from conftest import cases
 from exact_loss import RARE, Loss, Recorder, generator_of, loss_of, losses_of
 from scipy.special import log_ndtr
+from scipy.stats import binom
 from sklearn.dummy import DummyClassifier
 
 from sklearn_pate import PATEClassifier, PATERegressor
-from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
+from sklearn_pate.accounting import RenyiFilter
+from sklearn_pate.aggregators import ConfidentGNMax, GaussianMechanism, LaplaceMechanism, LNMax
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.fitting import inputs, seeds
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.rdp import Contribution, Event, Neighbors
 from sklearn_pate.releases import Release
+from sklearn_pate.releases.table import TableRelease
 from sklearn_pate.schema_release import ClassRelease, SchemaRelease
 from sklearn_pate.schema_release.counts import N_BINS, TEXT, TICKS, schema_contribution, schema_cost
 from sklearn_pate.schema_release.estimates import kinds_of
@@ -346,6 +350,63 @@ def test_cost_of_a_composition_covers_its_exact_loss(n_laplace, scale, sigma, pa
     assert loss.epsilon(1e-5) > part * epsilon
 
 
+# --- labels of teachers --------------------------------------------------------------------------
+
+LABELS = np.repeat([0, 1], [12, 2])
+
+
+def labels_of_teachers(y):
+    """Each teacher has one record, and votes for its label: 14 teachers, 2 queries of 40 rows."""
+    aggregator = LNMax(gamma=0.5, noise="continuous")
+    given = {"n_teachers": 14, "n_queries": 2, "epsilon": 2.0, "delta": 1e-9, **FIXED}
+    teacher = DummyClassifier(strategy="most_frequent")
+    clf = PATEClassifier(teacher, aggregator=aggregator, classes=[0, 1], **given)
+    return clf.fit(X[:14], y, PUBLIC)
+
+
+def test_statement_of_labels_covers_their_exact_loss():
+    """The probability that Laplace noise of scale 2 on two votes gives each class, in closed form."""
+    other = LABELS.copy()
+    other[0] = 1
+    fits = [labels_of_teachers(y) for y in (LABELS, other)]
+    spent = fits[0].privacy_spent_
+    n_labels = int((fits[0].public_labels_ >= 0).sum())
+    rarer = []
+    for clf in fits:
+        votes = clf.curator_.votes
+        assert (votes == votes[0]).all() and len(votes) == n_labels
+        gap = 0.5 * abs(float(votes[0, 0] - votes[0, 1]))
+        rarer.append((2 + gap) / 4 * math.exp(-gap))
+    p, q = np.array([1 - rarer[1], rarer[1]]), np.array([1 - rarer[0], rarer[0]])
+    n_rarer = np.arange(n_labels + 1)
+    of_p, of_q = (binom.pmf(n_rarer, n_labels, own[1]) for own in (p, q))
+    hockey_stick = np.maximum(0, of_p - np.exp(spent.epsilon) * of_q).sum()
+    assert n_labels == 2 and hockey_stick <= spent.delta
+    assert np.maximum(0, of_p - np.exp(0.8 * spent.epsilon) * of_q).sum() > spent.delta
+
+
+@cases("sigma, order, delta", (3.0, 8.0, 1e-3), (6.0, 8.0, 0.01))
+def test_filter_covers_the_exact_loss_of_every_path(sigma, order, delta):
+    """All outcomes of four queries, at all votes of 20 teachers, under a filter for one query."""
+    mechanism = ConfidentGNMax(12, sigma1=sigma, sigma2=sigma)
+    steps = mechanism.steps(np.array([order]), n_teachers=20, n_classes=2)
+    check, answer = (float(cost[0]) for cost in steps)
+    limit = (check + answer) * 1.0001
+    epsilon = limit + math.log((order - 1) / order) - math.log(delta * order) / (order - 1)
+    paths = np.array(list(itertools.product(range(3), repeat=4)))  # 2 is no answer
+    queried = [RenyiFilter(order, limit).allow(path < 2, check, answer) for path in paths]
+    is_queried = np.arange(4) < np.array(queried)[:, None]
+    deltas = []
+    for n in range(20):
+        votes = [[20 - n, n], [19 - n, n + 1]]
+        first, second = (mechanism.outcome_log_proba([own])[0] for own in votes)
+        for p, q in ((first, second), (second, first)):
+            log_ratio = np.where(is_queried, (q - p)[paths], 0).sum(axis=1)
+            proba = np.exp(p[paths].sum(axis=1))
+            deltas.append(proba @ np.maximum(0, -np.expm1(epsilon + log_ratio)))
+    assert 0.05 * delta < max(deltas) <= delta
+
+
 # --- sources of the noise ------------------------------------------------------------------------
 
 #: Uses of randomness whose draws are published, or depend on public rows alone.
@@ -468,6 +529,16 @@ def copies_of_one_fit(ledger, X, y):
     continued(X, y, ledger=ledger, n_copies=2, **OF_SUMS)
 
 
+def copies_with_labels(ledger, X, y):
+    """A fit is interrupted when its rows are published; two copies of it draw labels."""
+    given = {"method": cells(), "synthesizer": SYNTHESIZER, "ledger": ledger, **FIXED}
+    clf = PATEClassifier(classes=[0, 1], warm_start=True, **given)
+    with mock.patch.object(TableRelease, "gather", side_effect=KeyboardInterrupt):
+        assert spent_by(clf.fit, X, y).epsilon < 0.9
+    for part in [copy.deepcopy(clf) for _ in range(2)]:
+        part.fit(X, y)
+
+
 class Interrupted(DummyClassifier):
     """A student that is interrupted once, after the labels are published."""
 
@@ -493,6 +564,7 @@ def fit_after_labels(ledger, X, y):
     (two_fits, OTHER, None, 0.99),
     (votes_on_rows, OTHER, None, 0.9),
     (copies_of_one_fit, OPPOSITE, 4, 0.65),
+    (copies_with_labels, OTHER, None, 0.75),
     (fit_after_labels, OTHER, None, 0.8),
 )
 def test_ledger_covers_the_exact_loss_of_its_fits(new_ledger, fits, others, stop, part):

@@ -283,7 +283,9 @@ def fits():
         yield Line(path, what, samples, audit, "half the noise", halved)
         yield Line(path, what, samples, audit, "two votes of each record", (two_votes(),))
     several = of_classes | {"classes": [[0, 1]] * 2}
-    audit = of_fit(PATEClassifier(method=narrow, epsilon=3.0, **several), PLACES, n_targets=2, **many)
+    audit = of_fit(
+        PATEClassifier(method=narrow, epsilon=3.0, **several), PLACES, n_targets=2, **many
+    )
     path, what = "fit, cells", "classes of 2 targets"
     yield Line(path, what, samples, audit)
     for fault, factor in (("half the noise", 2), ("a third of the noise", 3)):

@@ -567,9 +567,7 @@ def make_canaries(
         ]
         rows = X.iloc[positions] if hasattr(X, "iloc") else np.asarray(X)[positions]
     else:
-        parts = [
-            np.array([rng.choice(own, 2, replace=False) for _ in positions]) for own in values
-        ]
+        parts = [np.array([rng.choice(own, 2, replace=False) for _ in positions]) for own in values]
         rows = _far_rows(X, n_canaries, rng)
     return Canaries(positions, rows, parts[0] if y.ndim == 1 else _of_all_targets(parts))
 
