@@ -23,7 +23,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.accounting import RenyiFilter
 from sklearn_pate.aggregators import ConfidentGNMax, GaussianMechanism, LaplaceMechanism, LNMax
-from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.exceptions import BudgetExceededError, StudentError
 from sklearn_pate.fitting import inputs, seeds
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ReverseNeighbors
@@ -365,7 +365,7 @@ def labels_of_teachers(y):
 
 
 def test_statement_of_labels_covers_their_exact_loss():
-    """The probability that Laplace noise of scale 2 on two votes gives each class, in closed form."""
+    """Laplace noise of scale 2 on two votes: the probability of the rarer class in closed form."""
     other = LABELS.copy()
     other[0] = 1
     fits = [labels_of_teachers(y) for y in (LABELS, other)]
@@ -405,6 +405,42 @@ def test_filter_covers_the_exact_loss_of_every_path(sigma, order, delta):
             proba = np.exp(p[paths].sum(axis=1))
             deltas.append(proba @ np.maximum(0, -np.expm1(epsilon + log_ratio)))
     assert 0.05 * delta < max(deltas) <= delta
+
+
+def test_labels_under_a_filter_cover_the_exact_loss_of_every_path():
+    """All outcomes of two queries of 20 teachers, under an epsilon for one; 2 is no answer."""
+    threshold, sigma, counts = 12, 6.0, [[18, 2], [17, 3]]
+    given = {"n_teachers": 20, "n_queries": 2, "epsilon": 1.2, "classes": [0, 1], **FIXED}
+    aggregator = ConfidentGNMax(threshold, sigma1=sigma, sigma2=sigma)
+    teacher = DummyClassifier(strategy="most_frequent")
+    clf = PATEClassifier(teacher, aggregator=aggregator, **given)
+    log_proba = []
+    for votes in counts:
+        checked, gap = (
+            (max(votes) - threshold) / sigma,
+            (votes[0] - votes[1]) / sigma / math.sqrt(2),
+        )
+        found = [log_ndtr(checked) + log_ndtr(gap), log_ndtr(checked) + log_ndtr(-gap)]
+        log_proba.append(np.array([*found, log_ndtr(-checked)]))
+    paths = list(itertools.product(range(3), repeat=2))
+    deltas, n_queried = np.zeros(2), []
+    for path in paths:
+        forced = np.where(np.array(path) == 2, -1, path)
+
+        def drawn(self, votes, *args, _labels=forced, **given):
+            return np.resize(_labels, len(votes))
+
+        patched = mock.patch.object(ConfidentGNMax, "aggregate", drawn)
+        with patched, contextlib.suppress(StudentError):  # without an answer; labels are kept
+            clf.fit(X[:20], np.repeat([0, 1], counts[0]), PUBLIC)
+        assert (clf.curator_.votes == counts[0]).all()
+        n_queried.append(len(clf.query_indices_))
+        losses = [own[list(path)] for own in log_proba]
+        ratio = (losses[1] - losses[0])[: n_queried[-1]].sum()
+        epsilon, delta = clf.privacy_spent_
+        for k, way in enumerate((1, -1)):
+            deltas[k] += math.exp(losses[k].sum()) * max(0.0, -math.expm1(epsilon + way * ratio))
+    assert (deltas <= delta).all() and set(n_queried) == {1, 2}
 
 
 # --- sources of the noise ------------------------------------------------------------------------

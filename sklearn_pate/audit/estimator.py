@@ -155,10 +155,10 @@ def audit_estimator(
     one record", under "change it under the same identifier" and, for groups, under the relations
     with a change of the records of one group. (Under "add or remove one record", they differ by two
     changes, and `claimed` is required.) So if `fit` is (epsilon, delta)-private for its relation,
-    its releases are (epsilon, delta)-private in each bit. The theorem behind `one_run_epsilon` requires nothing else, because guesses are computed
-    from the releases. Several runs are one mechanism on all their bits, in which each bit is used
-    in one run, so the theorem covers them together. With one canary per run, this is the classic
-    test of two neighbouring data sets.
+    its releases are (epsilon, delta)-private in each bit. The theorem behind `one_run_epsilon`
+    requires nothing else, because guesses are computed from the releases. Several runs are one
+    mechanism on all their bits, in which each bit is used in one run, so the theorem covers them
+    together. With one canary per run, this is the classic test of two neighbouring data sets.
 
     The bound is invalid if canaries, public rows or the number of guesses depend on the bits or on
     released labels, if runs share noise, or if `fit` spends privacy more than once.
@@ -369,17 +369,17 @@ def _evidence(
         return evidence
     labels = np.asarray(canaries.labels)
     if labels.ndim == 2:
-        evidence = [_evidence_of(fitted, canaries, attack, n_copies)]
+        of_targets = [_evidence_of(fitted, canaries, attack, n_copies)]
     else:
-        evidence = [
+        of_targets = [
             _evidence_of(_OneTarget(fitted, k), _with_labels_of(canaries, k), attack, n_copies)
             for k in range(labels.shape[2])
         ]
     if attack == "labels" or len(labels) == 1:
-        return np.sum(evidence, axis=0)
+        return np.sum(of_targets, axis=0)
     # The mean is subtracted, because one of the two labels may be more likely for any bits. The
     # scales of several targets depend on how the noise shrinks the probabilities of each
-    away = [part - part.mean() for part in evidence]
+    away = [part - part.mean() for part in of_targets]
     if len(away) > 1:
         away = [part / (part.std() or 1.0) for part in away]
     return np.sum(away, axis=0)
@@ -530,7 +530,8 @@ def make_canaries(
     Raises
     ------
     ValueError
-        If `n_canaries` or `kind` is invalid, or there are fewer than two classes.
+        If `n_canaries` or `kind` is invalid, there are fewer than two classes, or `classes` has not
+        one list for each target.
 
     Examples
     --------
@@ -544,10 +545,14 @@ def make_canaries(
     rng = np.random.default_rng(random_state)
     y = np.asarray(y)
     columns = [y] if y.ndim == 1 else list(y.T)
-    of_targets = [None] * len(columns) if classes is None else classes
-    of_targets = [classes] if y.ndim == 1 else of_targets
-    pairs = zip(columns, of_targets, strict=True)
-    values = [np.unique(column if own is None else np.asarray(own)) for column, own in pairs]
+    of_targets: Any = [classes] if y.ndim == 1 else classes
+    of_targets = columns if classes is None else of_targets
+    if len(of_targets) != len(columns):
+        raise ValueError(
+            f"classes must be a list for each of the {len(columns)} columns of y; got "
+            f"{len(of_targets)} lists"
+        )
+    values = [np.unique(np.asarray(own)) for own in of_targets]
     if not isinstance(n_canaries, Integral) or not 1 <= n_canaries <= len(y):
         raise ValueError(
             f"n_canaries must be a whole number from 1 to {len(y)}, the number of records; got "

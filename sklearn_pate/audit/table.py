@@ -72,9 +72,9 @@ def audit_table(
         The mechanism, with its noise set.
     table, neighbour_table : array-like of shape (n_cells, n_classes), default=None
         Votes, or class sums, of two data sets that differ in one protected unit, for instance the
-        `counts` that `PATEClassifier.poll` returns for each. Their difference is not checked, because it is part
-        of the audited claim. If both are None, the tables differ by ``linf`` in each of
-        ``l1 / linf`` entries, rounded down, which is the worst case within `contribution`.
+        `counts` that `PATEClassifier.poll` returns for each. Their difference is not checked,
+        because it is part of the audited claim. If both are None, the tables differ by ``linf`` in
+        each of ``l1 / linf`` entries, rounded down, which is the worst case within `contribution`.
     contribution : rdp.Contribution, default=None
         Largest change of the table that the claim covers. None uses ``Contribution.of_counts(2)``,
         the change due to a replaced record that counts once.
