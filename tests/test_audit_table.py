@@ -321,7 +321,24 @@ def test_audit_of_class_sums_of_two_targets_refutes_a_fifth_of_the_noise(
     assert audit_of_targets(clf, COLUMNS, **given).refuted == fault
 
 
-@pytest.mark.parametrize("attack", ["labels", "class_proba", "student"])
+class HalfOfEach(BaseEstimator):
+    """Reveals the labels of one target for half of the canaries, and of the other for the rest."""
+
+    def fit(self, X, y, X_public):
+        self.classes_ = [np.array(["a", "b"])] * 2
+        codes = np.where(y[: len(X_public)] == "b", 1, 0)
+        first = np.arange(len(codes)) < len(codes) // 2
+        self.public_labels_ = np.where(np.column_stack([first, ~first]), codes, -1)
+        return self
+
+
+def test_audit_of_released_labels_uses_all_targets(global_random_seed):
+    given = {"attack": "labels", "delta": 1e-5, "claimed": 2.0, "random_state": global_random_seed}
+    found = audit_of_targets(HalfOfEach(), PLACES, ("a", "b"), **given)
+    assert found.n_right == N_CANARIES and found.refuted
+
+
+@pytest.mark.parametrize("attack", ["class_proba", "student"])
 def test_audit_of_two_targets_uses_both(attack, global_random_seed):
     """Each target alone has evidence; without noise, both together are right nearly always."""
     is_of_sums = attack == "student"
