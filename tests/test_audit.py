@@ -555,10 +555,32 @@ ONE = np.ones((2, 2), int)
     ({"n_canaries": 601}, "n_canaries must be a whole number from 1 to 600, the number of rec"),
     ({"attack": lambda fitted: np.zeros(2)}, "must return 30 numbers"),
     ({"canaries": Canaries(ONE[:, 0] * [3, 3], IDS[:2], ONE * [0, 1])}, "different positions from"),
-    ({"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])}, "two different labels and one row"),
+    (
+        {"canaries": Canaries(np.array([3]), IDS[:1], ONE[:1])},
+        "two different labels .* and one row",
+    ),
 )
 def test_audit_estimator_refuses_wrong_arguments(given, match):
     pytest.raises(ValueError, audit_estimator, Response(1.0), IDS, BITS, **given).match(match)
+
+
+@cases("kind", "mislabelled", "out_of_distribution")
+def test_canaries_of_several_targets_differ_in_all_of_them(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(3, size=(40, 2))
+    of_numbers = make_canaries(X, y, 30, kind, random_state=1).labels
+    assert of_numbers.shape == (30, 2, 2) and of_numbers.dtype == y.dtype
+    assert (of_numbers[:, 0] != of_numbers[:, 1]).all()
+    mixed = np.column_stack([y[:, 0], np.array(["a", "b", "c"])[y[:, 1]]]).astype(object)
+    mixed[:, 0] = y[:, 0]
+    classes = [[0, 1, 2], ["a", "b", "c", "d"]]
+    canaries = make_canaries(X, mixed, 30, kind, classes=classes, random_state=1)
+    assert (canaries.labels[:, 0] != canaries.labels[:, 1]).all()
+    assert {type(label) for label in canaries.labels[:, :, 0].ravel()} == {int}
+    if kind == "mislabelled":
+        assert (canaries.labels[:, 1] == mixed[canaries.positions]).all()
+    with pytest.raises(ValueError, match="for several targets, of each"):
+        audit_estimator(PATEClassifier(), X, y[:, 0], canaries=canaries)
 
 
 def test_audit_functions_require_delta_and_ordered_numbers():
@@ -594,7 +616,12 @@ class NeverFitted(KNeighborsClassifier):
             "the estimator releases labels",
         ),
         "numbers without bounds": (PATERegressor(), BITS, {}, "bounds is None: give"),
-        "two axes": (PATEClassifier(classes=[0, 1]), IDS, {}, "y must be a 1-D array"),
+        "three axes": (
+            PATEClassifier(classes=[0, 1]),
+            IDS[:, :, None],
+            {},
+            "y must be a 1-D array",
+        ),
         "no delta": (NeverFitted(), BITS, {}, "None, and NeverFitted has no delta to use instead"),
     },
 )

@@ -16,14 +16,22 @@ from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.aggregators import GaussianMechanism, GNMax, LaplaceMechanism
 from sklearn_pate.audit import Canaries, audit_aggregator, audit_estimator, audit_table
 from sklearn_pate.encoding import custom
+from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.methods import ClassSums, ReverseNeighbors, sums
+from sklearn_pate.methods.sums import SumsMechanism
 from sklearn_pate.neighbors import counting
 from sklearn_pate.neighbors.counting import count_votes
 from sklearn_pate.rdp import Contribution, DiscreteLaplace
 from sklearn_pate.rdp.discrete import GRID
+from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.synthesis import MarginalSynthesizer, synthesizers
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:too few records for the noise")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:too few records for the noise"),
+    pytest.mark.filterwarnings("ignore:target . of y"),
+    pytest.mark.filterwarnings("ignore:the released numbers may be little"),
+]
 
 # --- noisy tables --------------------------------------------------------------------------------
 
@@ -137,6 +145,45 @@ def test_audit_table_counts_fractions_of_votes_as_fractions(global_random_seed):
     assert 0.4 < part.epsilon <= 1.0 < 1.3 < whole.epsilon <= 2.0
 
 
+SAME_CLASS = np.array([[1.0], [-1.0]])
+
+
+def class_sums_of(x):
+    """Class sums of a record of one column, beside a record of the other class."""
+    method = ClassSums(extra_columns=False)
+    target, public = ClassTarget([0, 1]), np.tile(SAME_CLASS, (2, 1))
+    private = PrivateData(X=np.array([[x], [-1.0]]), codes=np.array([0, 1]), target=target)
+    contribution = method.contribution(method.prepare(private, public))
+    return method.vote(private, public), contribution
+
+
+@pytest.mark.parametrize("fault", [False, True])
+def test_audit_table_of_class_sums_refutes_a_third_of_the_noise(
+    monkeypatch, fault, global_random_seed
+):
+    """A record becomes its opposite in the same class, the largest change of two classes."""
+    if fault:
+        honest = sums.noise_of_sums
+        third = lambda *args, **given: honest(*args, **given) / 3  # noqa: E731
+        monkeypatch.setattr(sums, "noise_of_sums", third)
+    (table, contribution), (other, _) = class_sums_of(1.0), class_sums_of(-1.0)
+    given = {"contribution": contribution, "delta": 0.3, "n_samples": 250}
+    mechanism = SumsMechanism(2, noise_multiplier=1.0)
+    found = audit_table(mechanism, table, other, random_state=global_random_seed, **given)
+    assert found.claimed == pytest.approx(0.277, abs=1e-3) and found.refuted == fault
+
+
+def test_class_sums_moments_equal_samples():
+    table, _ = class_sums_of(1.0)
+    mechanism = SumsMechanism(2, noise_multiplier=0.5)
+    mean, stds = mechanism.moments(table)
+    tall = np.tile(table, (2000, 1))
+    samples = mechanism.noisy(tall, 0).reshape(2000, *table.shape)
+    errors = (samples.mean(axis=0) - mean) / (stds / np.sqrt(2000))
+    assert (np.abs(errors) < 5).all() and np.abs(mean).max() > 0.4
+    np.testing.assert_allclose(samples.std(axis=0), np.tile(stds, (2, 1)), rtol=0.1)
+
+
 @cases(
     "given, match",
     ({"table": [[1, 2]]}, r"or both None; got shapes \(1, 2\) and \(\)"),
@@ -229,6 +276,78 @@ def test_audit_of_cells_of_numbers_refutes_halved_noise(monkeypatch, fault, many
     X = np.tile(PLACES, (3, 1))
     found = audit_estimator(regressor.set_params(epsilon=3.0), X, y, **given)
     assert found.claimed == 3.0 and found.epsilon > 1.5 and found.refuted == fault
+
+
+# --- several targets: the labels of a canary differ in all of them -------------------------------
+
+
+def audit_of_targets(estimator, rows, two=(0, 1), **given):
+    n = len(rows)
+    y = np.column_stack([np.repeat([two[0], *two], n)] * 2)
+    labels = np.tile(np.reshape(two, (2, 1)), (n, 1, 2))
+    fixed = {"canaries": Canaries(np.arange(n), rows, labels), "attack": "class_proba", **given}
+    return audit_estimator(estimator, np.tile(rows, (3, 1)), y, **fixed)
+
+
+@pytest.mark.parametrize("fault", [False, True])
+@pytest.mark.parametrize("is_number", [False, True])
+def test_audit_of_cells_of_two_targets_refutes_a_fourth_of_the_noise(
+    monkeypatch, is_number, fault, many
+):
+    if fault:
+        noise = lambda self, scale: DiscreteLaplace(4 * GRID / scale)  # noqa: E731
+        monkeypatch.setattr(LaplaceMechanism, "_noise", noise)
+    given = {"method": make_neighbors(), "epsilon": 3.0, "on_bad_plan": "warn"}
+    if is_number:
+        student, bounds = DummyRegressor(), [(-3.0, 5.0)] * 2
+        estimator, two = PATERegressor(student=student, bounds=bounds, **given), (-3.0, 5.0)
+    else:
+        estimator, two = pate(**given).set_params(classes=[[0, 1]] * 2), (0, 1)
+    found = audit_of_targets(estimator, PLACES, two, **many)
+    assert found.claimed == 3.0 and found.epsilon > 0.7 and found.refuted == fault
+
+
+@pytest.mark.parametrize("fault", [False, True])
+def test_audit_of_class_sums_of_two_targets_refutes_a_fifth_of_the_noise(
+    monkeypatch, fault, global_random_seed
+):
+    if fault:
+        honest = sums.noise_of_sums
+        fifth = lambda *args, **given: honest(*args, **given) / 5  # noqa: E731
+        monkeypatch.setattr(sums, "noise_of_sums", fifth)
+    given = {"method": ClassSums(extra_columns=False), "epsilon": 1.0, "on_bad_plan": "warn"}
+    clf = pate(**given).set_params(classes=[[0, 1]] * 2)
+    given = {"n_runs": 8, "n_guesses": 240, "random_state": global_random_seed}
+    assert audit_of_targets(clf, COLUMNS, **given).refuted == fault
+
+
+class HalfOfEach(BaseEstimator):
+    """Reveals the labels of one target for half of the canaries, and of the other for the rest."""
+
+    def fit(self, X, y, X_public):
+        self.classes_ = [np.array(["a", "b"])] * 2
+        codes = np.where(y[: len(X_public)] == "b", 1, 0)
+        first = np.arange(len(codes)) < len(codes) // 2
+        self.public_labels_ = np.where(np.column_stack([first, ~first]), codes, -1)
+        return self
+
+
+def test_audit_of_released_labels_uses_all_targets(global_random_seed):
+    given = {"attack": "labels", "delta": 1e-5, "claimed": 2.0, "random_state": global_random_seed}
+    found = audit_of_targets(HalfOfEach(), PLACES, ("a", "b"), **given)
+    assert found.n_right == N_CANARIES and found.refuted
+
+
+@pytest.mark.parametrize("attack", ["class_proba", "student"])
+def test_audit_of_two_targets_uses_both(attack, global_random_seed):
+    """Each target alone has evidence; without noise, both together are right nearly always."""
+    is_of_sums = attack == "student"
+    method = ClassSums(extra_columns=False) if is_of_sums else make_neighbors()
+    clf = PATEClassifier(method=method, classes=[["a", "b"], ["a", "b"]], epsilon=1000.0)
+    given = {"attack": attack, "random_state": global_random_seed}
+    rows = COLUMNS if is_of_sums else PLACES
+    found = audit_of_targets(clf, rows, ("a", "b"), **given)
+    assert found.n_right > 0.95 * len(rows)
 
 
 # --- class sums: each canary has a column of its own ----------------------------------------------

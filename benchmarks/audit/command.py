@@ -1,6 +1,6 @@
 """Audit every path of the library, honest and with a fault.
 
-    python -m benchmarks audit [--only PART ...] [--seeds S ...]
+    python -m benchmarks audit [--only PART ...] [--lines TEXT] [--seeds S ...]
 
 Each line of docs/results/audit_all.csv is a mechanism, a release or a whole fit, as it is or with a
 fault, audited with each seed. A bound above the claim refutes it, with an error of at most 1e-6 for
@@ -47,6 +47,7 @@ from sklearn_pate.methods.sums import SumsMechanism
 from sklearn_pate.neighbors import counting
 from sklearn_pate.rdp import Contribution, Neighbors, data_independent_epsilon
 from sklearn_pate.rdp.discrete import DiscreteGaussian, DiscreteLaplace
+from sklearn_pate.runtime.private_data import PrivateData
 from sklearn_pate.schema_release import ClassRelease, RangeRelease, SchemaRelease, ShareRelease
 from sklearn_pate.synthesis import synthesizers
 
@@ -123,14 +124,16 @@ def of_table(mechanism, contribution, n_samples, delta=None, pair=(None, None)):
 
 
 def of_sums(n_samples):
-    """One record of 20 columns whose label changes, as the largest change of class sums."""
-    unit = 2**12 * 2**14 * 2
-    table = np.zeros((20, 3), dtype=np.int64)
-    row = np.full(20, round(unit / np.sqrt(20)))
-    other = table.copy()
-    other[:, 0], other[:, 1] = -row // 2 * 2, row // 2 * 2
-    contribution = Contribution(l1=np.inf, l2_squared=1.0, linf=np.inf)
-    return of_table(SumsMechanism(2, 1.0), contribution, n_samples, 0.01, (table, other))
+    """The worst pair for two classes: a record and its opposite, of the same class."""
+    public, target = np.array([[1.0], [-1.0]] * 2), ClassTarget([0, 1])
+    method = ClassSums(extra_columns=False)
+    parts = [
+        PrivateData(X=np.array([[x], [-1.0]]), codes=np.array([0, 1]), target=target)
+        for x in (1.0, -1.0)
+    ]
+    contribution = method.contribution(method.prepare(parts[0], public))
+    tables = [method.vote(part, public) for part in parts]
+    return of_table(SumsMechanism(2, 1.0), contribution, n_samples, 0.3, tables)
 
 
 def mechanisms():
@@ -164,16 +167,10 @@ def mechanisms():
     yield Line(
         "cells, Gaussian", "2 counts change; delta 0.01", "10,000", audit, "half the noise", faults
     )
-    yield Line("class sums, table", "20 columns; delta 0.01", "6,000", of_sums(6000))
-    faults = (less(sums, "noise_of_sums", 2),)
-    yield Line(
-        "class sums, table",
-        "20 columns; delta 0.01",
-        "6,000",
-        of_sums(6000),
-        "half the noise",
-        faults,
-    )
+    audit, what = of_sums(3000), "a record and its opposite; delta 0.3"
+    yield Line("class sums, table", what, "3,000", audit)
+    faults = (less(sums, "noise_of_sums", np.sqrt(2)),)
+    yield Line("class sums, table", what, "3,000", audit, "smaller by the root of two", faults)
 
 
 # --- releases of a fit ----------------------------------------------------------------------------
@@ -241,10 +238,16 @@ N = 200
 PLACES, COLUMNS = 100.0 * np.arange(N)[:, None], np.eye(N)
 
 
-def of_fit(estimator, rows, labels=(0, 1), *, attack="class_proba", **given):
-    """Each canary has a place, or a column, of its own, where others have one of each label."""
-    canaries = Canaries(np.arange(N), rows, np.tile(labels, (N, 1)))
-    X, y = np.tile(rows, (3, 1)), np.repeat([labels[0], *labels], N)
+def of_fit(estimator, rows, labels=(0, 1), *, attack="class_proba", n_targets=1, **given):
+    """Each canary has a place, or a column, of its own, where others have one of each label.
+
+    The labels of a canary differ in all targets.
+    """
+    two, y = np.tile(labels, (N, 1)), np.repeat([labels[0], *labels], N)
+    if n_targets > 1:
+        two, y = np.stack([two] * n_targets, axis=2), np.column_stack([y] * n_targets)
+    canaries = Canaries(np.arange(N), rows, two)
+    X = np.tile(rows, (3, 1))
     fixed = {"canaries": canaries, "attack": attack, **given}
 
     def audit(seed):
@@ -279,11 +282,23 @@ def fits():
         yield Line(path, what, samples, audit)
         yield Line(path, what, samples, audit, "half the noise", halved)
         yield Line(path, what, samples, audit, "two votes of each record", (two_votes(),))
+    several = of_classes | {"classes": [[0, 1]] * 2}
+    audit = of_fit(
+        PATEClassifier(method=narrow, epsilon=3.0, **several), PLACES, n_targets=2, **many
+    )
+    path, what = "fit, cells", "classes of 2 targets"
+    yield Line(path, what, samples, audit)
+    for fault, factor in (("half the noise", 2), ("a third of the noise", 3)):
+        yield Line(path, what, samples, audit, fault, (discrete(DiscreteLaplace, factor),))
     fewer = {"n_runs": 10, "n_guesses": 400}
     method = ClassSums(extra_columns=False)
     for what, audit in (
         ("classes", of_fit(PATEClassifier(method=method, **of_classes), COLUMNS, **fewer)),
         ("numbers", of_fit(PATERegressor(method=method, **of_numbers), COLUMNS, numbers, **fewer)),
+        (
+            "classes of 2 targets",
+            of_fit(PATEClassifier(method=method, **several), COLUMNS, n_targets=2, **fewer),
+        ),
     ):
         for fault, factor in (("none", 1), ("half the noise", 2), ("a quarter of the noise", 4)):
             faults = () if factor == 1 else (less(sums, "noise_of_sums", factor),)
@@ -325,6 +340,7 @@ def measured(line, seeds):
 def main(arguments):
     parser = argparse.ArgumentParser(prog="python -m benchmarks audit", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
+    parser.add_argument("--lines", help="only lines whose path and what contain this text")
     parser.add_argument("--seeds", nargs="+", type=int, default=range(3), metavar="S")
     given = parser.parse_args(arguments)
     seeds = list(given.seeds)
@@ -334,6 +350,8 @@ def main(arguments):
     order = [tuple(row) for make in PARTS.values() for row in ((*x[:2], x.fault) for x in make())]
     for part in given.only:
         for line in PARTS[part]():
+            if given.lines and given.lines not in f"{line.path}, {line.what}":
+                continue
             cells = measured(line, seeds)
             kept[tuple(cells[:3])] = cells
             print(", ".join(cells), flush=True)

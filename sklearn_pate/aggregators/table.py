@@ -99,6 +99,14 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
         rdp.Cost
         """
 
+    def moments(self, table: ArrayLike) -> tuple[NDArray[np.float64], Any]:
+        """Return the mean of each noisy entry, and the standard deviation of its noise; private.
+
+        Audits use them. A subclass that publishes other units than those of the table, or noise of
+        several sizes, must define its own.
+        """
+        return np.asarray(table, dtype=float), self.noise_std or 1.0
+
     def with_scale(self, scale: float) -> Self | None:
         """Return a copy with noise of this scale, in votes; None if the noise is set.
 

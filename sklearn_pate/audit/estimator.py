@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
@@ -88,7 +88,7 @@ def audit_estimator(
         replaced, because a fit with a known seed is not private.
     X : array or DataFrame with n_samples rows
         Private features, dense.
-    y : array-like of shape (n_samples,)
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Private labels, or numbers.
     X_public : array or DataFrame, default=None
         Public rows. With None, the copies of the canaries are the only public rows. With None and
@@ -103,7 +103,9 @@ def audit_estimator(
         probabilities of the copies, which reveal more if records vote, and with class sums.
         "student" is a black-box attack, the one for class sums without public rows: it uses
         `predict_proba` of the estimator for the canaries or, if the estimator has none, `predict`.
-        For the last two, the mean evidence of a run is subtracted. A callable is called with the
+        For the last two, the mean evidence of a run is subtracted. For several targets, the
+        evidence of all targets is added, for the last two in units of its standard deviation. A
+        callable is called with the
         fitted estimator, and must return a number for each canary, above 0 if the evidence is for
         the first label. It must not use the bits.
     n_copies : int, default=1
@@ -148,16 +150,15 @@ def audit_estimator(
     The bound is valid for the following reasons. Everything except the bits is fixed first: the
     positions, features and two labels of the canaries, all other records, and the public rows. The
     bits are fair, and independent of everything else. A change of one bit changes the label of one
-    record, which keeps its position, identifier and group. The two data sets have the same number
-    of records. They are neighbours under "replace one record", under "change it under the same
-    identifier" and, for groups, under the relations with a change of the records of one group.
-    (Under "add or remove one record", they differ by two changes, and `claimed` is required.) So if
-    `fit` is
-    (epsilon, delta)-private for its relation, its releases are (epsilon, delta)-private in each
-    bit. The theorem behind `one_run_epsilon` requires nothing else, because guesses are computed
-    from the releases. Several runs are one mechanism on all their bits, in which each bit is used
-    in one run, so the theorem covers them together. With one canary per run, this is the classic
-    test of two neighbouring data sets.
+    record (for several targets, its labels of all targets), which keeps its position, identifier
+    and group. The two data sets have the same number of records. They are neighbours under "replace
+    one record", under "change it under the same identifier" and, for groups, under the relations
+    with a change of the records of one group. (Under "add or remove one record", they differ by two
+    changes, and `claimed` is required.) So if `fit` is (epsilon, delta)-private for its relation,
+    its releases are (epsilon, delta)-private in each bit. The theorem behind `one_run_epsilon`
+    requires nothing else, because guesses are computed from the releases. Several runs are one
+    mechanism on all their bits, in which each bit is used in one run, so the theorem covers them
+    together. With one canary per run, this is the classic test of two neighbouring data sets.
 
     The bound is invalid if canaries, public rows or the number of guesses depend on the bits or on
     released labels, if runs share noise, or if `fit` spends privacy more than once.
@@ -262,13 +263,14 @@ def _checked_delta(estimator: Estimator, delta: float | None) -> float:
 
 
 def _checked_labels(y: ArrayLike) -> np.ndarray:
-    """Return a copy of labels or numbers as an array with one axis."""
+    """Return a copy of labels or numbers as an array; for several targets, it has two axes."""
     labels = np.array(as_array("y", y))
-    if labels.ndim != 1:
+    if labels.ndim not in (1, 2) or labels.shape[1:] == (0,):
         raise ValueError(
-            f"y must be a 1-D array with one label per record; got shape {labels.shape}"
+            "y must be a 1-D array with one label per record, or a 2-D array with a column for "
+            f"each target; got shape {labels.shape}"
         )
-    return labels
+    return labels[:, 0] if labels.shape[1:] == (1,) else labels
 
 
 def _checked_n_guesses(n_guesses: int | None, most: int) -> int:
@@ -283,7 +285,10 @@ def _checked_n_guesses(n_guesses: int | None, most: int) -> int:
 
 
 def _labels_of_canaries(estimator: Estimator) -> Any:
-    """Return the labels that canaries may have: the classes, or both bounds of numbers."""
+    """Return the labels that canaries may have: the classes, or both bounds of numbers.
+
+    For several targets, it is a list with those of each target.
+    """
     target_type = getattr(estimator, "target_type", ClassTarget)
     if not issubclass(target_type, NumberTarget):
         return getattr(estimator, "classes", None)
@@ -292,7 +297,8 @@ def _labels_of_canaries(estimator: Estimator) -> Any:
             "canaries of numbers have one of both bounds as their number, and bounds is None: give "
             "bounds=(low, high), or canaries made with make_canaries(classes=[low, high])"
         )
-    return np.array(estimator.bounds, dtype=float)
+    bounds = np.array(estimator.bounds, dtype=float)
+    return bounds if bounds.ndim == 1 else list(bounds)
 
 
 # --- runs -----------------------------------------------------------------------------------------
@@ -361,25 +367,77 @@ def _evidence(
                 f"shape {shape}"
             )
         return evidence
+    labels = np.asarray(canaries.labels)
+    if labels.ndim == 2:
+        of_targets = [_evidence_of(fitted, canaries, attack, n_copies)]
+    else:
+        of_targets = [
+            _evidence_of(_OneTarget(fitted, k), _with_labels_of(canaries, k), attack, n_copies)
+            for k in range(labels.shape[2])
+        ]
+    if attack == "labels" or len(labels) == 1:
+        return np.sum(of_targets, axis=0)
+    # The mean is subtracted, because one of the two labels may be more likely for any bits. The
+    # scales of several targets depend on how the noise shrinks the probabilities of each
+    away = [part - part.mean() for part in of_targets]
+    if len(away) > 1:
+        away = [part / (part.std() or 1.0) for part in away]
+    return np.sum(away, axis=0)
+
+
+def _evidence_of(fitted: Any, canaries: Canaries, attack: str, n_copies: int) -> np.ndarray:
+    """Return the evidence of one target, for an attack that is no function."""
     if attack == "labels":
         released = _of_copies(fitted.public_labels_, canaries, n_copies)
         if hasattr(fitted, "levels_"):
-            evidence = np.nan_to_num(_which_number(released, canaries)).mean(axis=0)
-        else:
-            labels = np.asarray(fitted.classes_)[released]
-            evidence = np.where(released >= 0, _which_label(labels, canaries), 0.0).mean(axis=0)
-        return evidence
+            return np.nan_to_num(_which_number(released, canaries)).mean(axis=0)
+        labels = np.asarray(fitted.classes_)[released]
+        return np.where(released >= 0, _which_label(labels, canaries), 0.0).mean(axis=0)
     if attack == "class_proba":
         proba = _of_copies(fitted.public_soft_labels_, canaries, n_copies).mean(axis=0)
-        evidence = _which_proba(fitted, proba, canaries)
-    elif hasattr(fitted, "predict_proba"):
-        evidence = _which_proba(fitted, fitted.predict_proba(canaries.X), canaries)
-    elif hasattr(fitted, "levels_"):
-        evidence = _which_number(np.asarray(fitted.predict(canaries.X)), canaries)
-    else:
-        evidence = _which_label(np.asarray(fitted.predict(canaries.X)), canaries)
-    # The mean is subtracted, because one of the two labels may be more likely for any bits
-    return evidence - evidence.mean() if len(evidence) > 1 else evidence
+        return _which_proba(fitted, proba, canaries)
+    if hasattr(fitted, "predict_proba"):
+        return _which_proba(fitted, fitted.predict_proba(canaries.X), canaries)
+    if hasattr(fitted, "levels_"):
+        return _which_number(np.asarray(fitted.predict(canaries.X)), canaries)
+    return _which_label(np.asarray(fitted.predict(canaries.X)), canaries)
+
+
+class _OneTarget:
+    """The attributes and predictions of a fitted estimator that belong to one of its targets.
+
+    Parameters
+    ----------
+    fitted : estimator
+        Fitted to several targets.
+    k : int
+        Number of the target.
+    """
+
+    #: Attributes with an array for each target, and those with a column for each.
+    _LISTS = ("classes_", "levels_", "public_soft_labels_")
+    _COLUMNS = ("public_labels_",)
+
+    def __init__(self, fitted: Estimator, k: int) -> None:
+        self._fitted = fitted
+        self._k = k
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._fitted, name)
+        if name in self._LISTS:
+            return found[self._k]
+        if name in self._COLUMNS:
+            return np.asarray(found)[:, self._k]
+        if name == "predict_proba":
+            return lambda X: found(X)[self._k]
+        if name == "predict":
+            return lambda X: np.asarray(found(X))[:, self._k]
+        return found
+
+
+def _with_labels_of(canaries: Canaries, k: int) -> Canaries:
+    """Return canaries with their two labels of one target."""
+    return replace(canaries, labels=np.asarray(canaries.labels)[:, :, k])
 
 
 def _of_copies(released: np.ndarray, canaries: Canaries, n_copies: int) -> np.ndarray:
@@ -423,8 +481,9 @@ class Canaries:
         Positions of the records that the canaries replace, which must be different.
     X : array-like or DataFrame with n_canaries rows
         Features of the canaries.
-    labels : ndarray of shape (n_canaries, 2)
-        The two possible labels of each canary: the first for bit 0, the second for bit 1.
+    labels : ndarray of shape (n_canaries, 2) or (n_canaries, 2, n_targets)
+        The two possible labels of each canary: the first for bit 0, the second for bit 1. For
+        several targets, both differ in each target, because this changes a fit the most.
     """
 
     positions: np.ndarray
@@ -447,7 +506,7 @@ def make_canaries(
     ----------
     X : array or DataFrame with n_samples rows
         Private features.
-    y : array-like of shape (n_samples,)
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Private labels.
     n_canaries : int
         Number of canaries.
@@ -457,9 +516,10 @@ def make_canaries(
         number of a point is one to three ranges below the smallest or above the largest number of
         its column; values of other columns are from random records. In a DataFrame, the numbers may
         overflow in columns of a small integer type.
-    classes : array-like of shape (n_classes,), default=None
-        All labels; None uses the labels in `y`. For numbers, their lowest and highest value: the
-        two labels of a "mislabelled" canary are then the farther and the nearer one.
+    classes : array-like of shape (n_classes,), or list of these, default=None
+        All labels, for several targets those of each; None uses the labels in `y`. For numbers,
+        their lowest and highest value: the two labels of a "mislabelled" canary are then the
+        farther and the nearer one.
     random_state : int, Generator or None, default=None
         Source of the random choices.
 
@@ -470,7 +530,8 @@ def make_canaries(
     Raises
     ------
     ValueError
-        If `n_canaries` or `kind` is invalid, or there are fewer than two classes.
+        If `n_canaries` or `kind` is invalid, there are fewer than two classes, or `classes` has not
+        one list for each target.
 
     Examples
     --------
@@ -483,33 +544,63 @@ def make_canaries(
     """
     rng = np.random.default_rng(random_state)
     y = np.asarray(y)
-    classes = np.unique(y if classes is None else np.asarray(classes))
+    columns = [y] if y.ndim == 1 else list(y.T)
+    of_targets: Any = [classes] if y.ndim == 1 else classes
+    of_targets = columns if classes is None else of_targets
+    if len(of_targets) != len(columns):
+        raise ValueError(
+            f"classes must be a list for each of the {len(columns)} columns of y; got "
+            f"{len(of_targets)} lists"
+        )
+    values = [np.unique(np.asarray(own)) for own in of_targets]
     if not isinstance(n_canaries, Integral) or not 1 <= n_canaries <= len(y):
         raise ValueError(
             f"n_canaries must be a whole number from 1 to {len(y)}, the number of records; got "
             f"{n_canaries!r}"
         )
-    if len(classes) < 2:
+    if min(map(len, values)) < 2:
         raise ValueError(
             "canaries require at least 2 classes, because each gets one of two labels; pass classes"
         )
+    if kind not in ("mislabelled", "out_of_distribution"):
+        raise ValueError(f'kind must be "mislabelled" or "out_of_distribution"; got {kind!r}')
     positions = rng.choice(len(y), n_canaries, replace=False)
     if kind == "mislabelled":
-        true = np.searchsorted(classes, y[positions])
-        if not np.isin(y[positions], classes).all():  # numbers between two bounds
-            true = np.abs(np.subtract.outer(y[positions], classes)).argmin(axis=1)
-        wrong = (true + rng.integers(1, len(classes), size=n_canaries)) % len(classes)
-        labels = np.column_stack([classes[wrong], classes[true]])
+        parts = [
+            _wrong_and_true(column[positions], own, rng)
+            for column, own in zip(columns, values, strict=True)
+        ]
         rows = X.iloc[positions] if hasattr(X, "iloc") else np.asarray(X)[positions]
-        return Canaries(positions, rows, labels)
-    if kind != "out_of_distribution":
-        raise ValueError(f'kind must be "mislabelled" or "out_of_distribution"; got {kind!r}')
-    labels = np.array([rng.choice(classes, 2, replace=False) for _ in positions])
+    else:
+        parts = [np.array([rng.choice(own, 2, replace=False) for _ in positions]) for own in values]
+        rows = _far_rows(X, n_canaries, rng)
+    return Canaries(positions, rows, parts[0] if y.ndim == 1 else _of_all_targets(parts))
+
+
+def _wrong_and_true(labels: np.ndarray, classes: np.ndarray, rng: np.random.Generator) -> Any:
+    """Return a wrong label of each record, drawn at random, and its label, (n_records, 2)."""
+    true = np.searchsorted(classes, labels)
+    if not np.isin(labels, classes).all():  # numbers between two bounds
+        true = np.abs(np.subtract.outer(labels, classes)).argmin(axis=1)
+    wrong = (true + rng.integers(1, len(classes), size=len(labels))) % len(classes)
+    return np.column_stack([classes[wrong], classes[true]])
+
+
+def _of_all_targets(parts: list[np.ndarray]) -> np.ndarray:
+    """Return the labels of all targets, (n_records, 2, n_targets); texts and numbers as objects."""
+    are_numbers = {part.dtype.kind in "iuf" for part in parts}
+    if len(are_numbers) > 1:
+        parts = [part.astype(object) for part in parts]
+    return np.stack(parts, axis=2)
+
+
+def _far_rows(X: Rows, n_points: int, rng: np.random.Generator) -> Any:
+    """Return points far outside of the rows, in their type."""
     if hasattr(X, "iloc"):
-        return Canaries(positions, _far_table(X, n_canaries, rng), labels)
+        return _far_table(X, n_points, rng)
     X = np.asarray(X)
-    far = _far(X.astype(float), n_canaries, rng)
-    return Canaries(positions, far.astype(np.result_type(X.dtype, np.float32)), labels)
+    far = _far(X.astype(float), n_points, rng)
+    return far.astype(np.result_type(X.dtype, np.float32))
 
 
 def check_canaries(canaries: Canaries, y: np.ndarray) -> None:
@@ -519,11 +610,13 @@ def check_canaries(canaries: Canaries, y: np.ndarray) -> None:
     n_canaries = len(positions)
     are_different = n_canaries > 0 and len(np.unique(positions)) == n_canaries
     are_records = are_different and positions.min() >= 0 and positions.max() < len(y)
-    have_two_labels = labels.shape == (n_canaries, 2) and (labels[:, 0] != labels[:, 1]).all()
+    have_two_labels = labels.shape == (n_canaries, 2, *y.shape[1:])
+    have_two_labels = have_two_labels and (labels[:, 0] != labels[:, 1]).all()
     if not are_records or not have_two_labels or len(canaries.X) != n_canaries:
         raise ValueError(
             f"canaries must have different positions from 0 to {len(y) - 1}, and two different "
-            f"labels and one row of X for each position; got {n_canaries} positions"
+            "labels (for several targets, of each) and one row of X for each position; got "
+            f"{n_canaries} positions"
         )
 
 

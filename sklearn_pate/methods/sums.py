@@ -152,6 +152,13 @@ class SumsMechanism(TableMechanism):
             )
         return sums_record(name, contribution, noise_multiplier=multiplier, blocks=blocks)
 
+    def moments(self, table: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums in records, and the noise of columns; see `TableMechanism.moments`."""
+        numbers = as_numbers(self.n_classes)
+        steps = STEP / TICKS / np.repeat([*numbers, numbers[0]], [*numbers, 1])
+        stds = np.append(np.full(sum(numbers), self.noise_std), self.noise_std_of_total)
+        return np.asarray(table).astype(float) * steps, stds
+
     def noisy(self, table: ArrayLike, random_state: Seed = None) -> np.ndarray:
         """Add noise to sums in whole steps, of shape (n_columns, n_classes + 1)."""
         table = np.asarray(table)
