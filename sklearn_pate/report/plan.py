@@ -90,7 +90,8 @@ def _about_targets(plan: "Plan") -> list[Line]:
     if summary is None or summary.n_targets == 1:
         return []
     text = f"{summary.n_targets}, each with up to {summary.n_classes} "
-    text += f"{summary.target_type.value_nouns}; a record counts once for each"
+    each = "a record counts once" if summary.n_teachers is None else "a row has one query"
+    text += f"{summary.target_type.value_nouns}; {each} for each"
     return [("targets", text)]
 
 
