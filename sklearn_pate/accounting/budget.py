@@ -32,7 +32,7 @@ from .findings import dropped_queries
 from .plan import MethodSummary, Plan
 from .propose_test_release import ProposeTestRelease
 from .renyi_filter import RenyiFilter
-from .targets import NClasses, by_target, queries_cost, query_steps
+from .targets import NClasses, by_target, check_several, queries_cost, query_steps
 
 #: Function of Renyi orders that returns the cost of earlier releases under the same cap.
 PriorCost = Callable[[Any], Cost]
@@ -62,7 +62,8 @@ def plan_queries(
         mechanisms of a list are stages, used in this order.
     n_queries : int, list of int or None
         Largest number of queried rows of each stage, with one query for each target; None is
-        `n_public`, and is not possible for a list of stages. If the cap does not pay for all queries of a single stage that have equal costs,
+        `n_public`, and is not possible for a list
+        of stages. If the cap does not pay for all queries of a single stage that have equal costs,
         their number is reduced to the largest number within the cap. The queries of several stages,
         and queries whose cost depends on a check, are not reduced, but a filter stops them at the
         cap. If `n_queries` is None and the noise of each query is calibrated, the number is also
@@ -96,7 +97,9 @@ def plan_queries(
         would fail even if all teachers agreed.
     ValueError
         If `epsilon` is None and the noise of a mechanism must be calibrated, if there are fewer
-        public rows than queries, or if the parameters are invalid.
+        public rows than queries, or if the parameters are invalid. For several targets, if there
+        are several stages, if the mechanism charges all queries together, or with
+        ``accounting="ptr"``.
 
     Examples
     --------
@@ -108,6 +111,8 @@ def plan_queries(
     (75, True, 'renyi')
     """
     aggregators, requested = check_stages(aggregator, n_queries, n_public=n_public)
+    if len(by_target(n_classes)) > 1:
+        check_several(aggregators, accounting)
     for stage in aggregators:
         if stage.caveat is not None:
             bounds_of(stage)  # raises an error for invalid parameters
@@ -236,7 +241,15 @@ def _planned_test(
         epsilon = cap.limit - before.epsilon(delta)[0]
     test = None
     if epsilon > 0:
-        test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, epsilon=epsilon, delta=delta)
+        (n_classes,) = by_target(sizes["n_classes"])  # for one target only
+        test = ProposeTestRelease.plan(
+            aggregator,
+            n_queries,
+            n_teachers=sizes["n_teachers"],
+            n_classes=n_classes,
+            epsilon=epsilon,
+            delta=delta,
+        )
     if test is None:
         raise BudgetExceededError(
             f"epsilon={cap.epsilon:g} is too small for accounting='ptr': earlier releases leave no "
@@ -425,9 +438,7 @@ def _calibrate(
         # There is one stage, because a list of stages requires numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
         affordable = _most_queries(noisiest, requested[0], cap, sizes)
-        requested = [
-            max(affordable, min(requested[0], fewest_queries(n_classes=n_classes)))
-        ]
+        requested = [max(affordable, min(requested[0], fewest_queries(n_classes=n_classes)))]
 
     def cost_at(scale: float, orders: np.ndarray) -> Cost:
         stages = zip(_at_scale(aggregators, scale), requested, strict=True)

@@ -191,9 +191,7 @@ class SeveralCurator(Curator):
         attributes are those of `Curator`. Costs of a row are sums over its queries.
     """
 
-    def __init__(
-        self, parts: list[Curator], votes: np.ndarray, delta: float, **given: Any
-    ) -> None:
+    def __init__(self, parts: list[Curator], votes: np.ndarray, delta: float, **given: Any) -> None:
         super().__init__([], votes, delta, **given)
         self._parts = parts
 

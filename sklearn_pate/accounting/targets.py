@@ -9,13 +9,14 @@ one target, in any order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ..rdp import DEFAULT_ORDERS, Cost
+from ..rdp.bounds import bounds_of
 
 #: Number of classes; for several targets, of each.
 NClasses = int | tuple[int, ...]
@@ -24,6 +25,38 @@ NClasses = int | tuple[int, ...]
 def by_target(n_classes: NClasses) -> tuple[int, ...]:
     """Return the number of classes of each target."""
     return n_classes if isinstance(n_classes, tuple) else (n_classes,)
+
+
+def check_several(stages: Sequence[Any], accounting: str) -> None:
+    """Refuse queries of several targets whose costs cannot be added up.
+
+    Parameters
+    ----------
+    stages : sequence of Mechanism
+        The mechanisms, with or without their noise.
+    accounting : {"data_independent", "ptr"}
+        As in `PATEClassifier`.
+
+    Raises
+    ------
+    ValueError
+        If there are several stages, if the mechanism charges all queries together, or with
+        ``accounting="ptr"``, whose test is for the votes on one target.
+    """
+    first = type(stages[0]).__name__
+    refused = {
+        "accounting='ptr'": accounting == "ptr",
+        f"a list of {len(stages)} aggregators": len(stages) > 1,
+        f"{first}, which charges all queries together,": (
+            bounds_of(stages[0].with_scale(1.0) or stages[0]).total is not None
+        ),
+    }
+    for what, is_so in refused.items():
+        if is_so:
+            raise ValueError(
+                f"{what} is for one target, and y has several: use one aggregator such as GNMax or "
+                "SoftVote with accounting='data_independent', or make one fit for each target"
+            )
 
 
 def queries_cost(
@@ -35,7 +68,7 @@ def queries_cost(
     ----------
     mechanism : Mechanism
         The mechanism, with its noise set. For several targets, it must not charge all queries
-        together.
+        together; see `check_several`.
     orders : ndarray of shape (n_orders,), default=DEFAULT_ORDERS
         Renyi orders, above 1.
     n_teachers : int

@@ -267,6 +267,7 @@ class VotesRelease(ABC):
         ValueError
             If a parameter is for one target.
         """
+        return None
 
     @abstractmethod
     def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:

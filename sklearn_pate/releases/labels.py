@@ -10,8 +10,10 @@ import numpy as np
 
 from .._sklearn import _safe_indexing
 from ..accounting import Curator, StageRecord, plan_queries
+from ..accounting.budget import check_stages
 from ..accounting.curator import SeveralCurator
 from ..accounting.findings import errors_of, summary_of
+from ..accounting.targets import check_several
 from ..aggregators import GNMax, Released, SoftVote
 from ..encoding.targets import ClassTarget, NumberTarget
 from ..exceptions import TeacherError
@@ -77,24 +79,15 @@ class LabelsRelease(VotesRelease):
     def check_several(self, estimator: Estimator, method: Method, strategy: Any) -> None:
         """Raise an error if queries of several targets are not supported; see `VotesRelease`."""
         mechanism = self.mechanism(estimator, method)
-        stages = mechanism if isinstance(mechanism, list) else [mechanism]
-        refused = {
-            "accounting='ptr'": estimator.accounting == "ptr",
-            f"a list of {len(stages)} aggregators": len(stages) > 1,
-            f"{type(stages[0]).__name__}, which charges all queries together,": (
-                bounds_of(stages[0].with_scale(1.0) or stages[0]).total is not None
-            ),
-            f"query_strategy={estimator.query_strategy!r}, which selects queries in rounds,": (
-                count_rounds(strategy) > 1
-            ),
-        }
-        for what, is_so in refused.items():
-            if is_so:
-                raise ValueError(
-                    f"{what} is for one target, and y has several: use one aggregator such as "
-                    "GNMax or SoftVote, accounting='data_independent' and query_strategy='random', "
-                    "or make one fit for each target"
-                )
+        stages, _ = check_stages(
+            mechanism, [1] * len(mechanism) if isinstance(mechanism, list) else 1, n_public=2**62
+        )
+        check_several(stages, estimator.accounting)
+        if count_rounds(strategy) > 1:
+            raise ValueError(
+                f"query_strategy={estimator.query_strategy!r} selects queries in rounds, by the "
+                "labels of one target, and y has several: use query_strategy='random'"
+            )
 
     def dry_run(self, inputs: Inputs, plan: Plan) -> None:
         """Try user-defined mechanisms on made-up votes, before labels are paid for.

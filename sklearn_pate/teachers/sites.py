@@ -119,7 +119,10 @@ class Site:
         if not hasattr(X, "shape"):
             X = np.asarray(X)
         columns = self._columns(y)
-        if any(column.shape != X.shape[:1] for column in columns) or X.shape[1:] != X_query.shape[1:]:
+        if (
+            any(column.shape != X.shape[:1] for column in columns)
+            or X.shape[1:] != X_query.shape[1:]
+        ):
             raise PublicError(
                 "load must return X with the columns of X_public, and y with one label per row"
                 f"{' and target' if len(columns) > 1 else ''}"

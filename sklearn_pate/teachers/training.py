@@ -278,7 +278,8 @@ def fit_and_predict(task: Task) -> tuple[Any, Any]:
 
 def _tasks_by_target(task: Task) -> list[Task]:
     """Return a task for each of several targets, with a seed of its own."""
-    X, codes, weight = task.records
+    X, weight = task.records.X, task.records.weight
+    codes: Any = task.records.codes
     seeds = [np.random.SeedSequence([task.seed, number]) for number in range(np.shape(codes)[1])]
     return [
         task._replace(
