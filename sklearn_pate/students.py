@@ -266,6 +266,7 @@ def _fit_several(
             fitted.append(fit_student(each, X_public, part, seed))
         except StudentError as error:
             error.public_labels = released.public_labels.copy()
+            error.privacy_spent = released.spent
             raise
     return joined(fitted, students[0], released.target)
 

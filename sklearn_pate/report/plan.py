@@ -90,7 +90,7 @@ def _about_targets(plan: "Plan") -> list[Line]:
     if summary is None or summary.n_targets == 1:
         return []
     text = f"{summary.n_targets}, each with up to {summary.n_classes} "
-    each = "a record counts once" if summary.n_teachers is None else "a row has one query"
+    each = "a record counts once" if summary.n_teachers is None else "each queried row has a query"
     text += f"{summary.target_type.value_nouns}; {each} for each"
     return [("targets", text)]
 
