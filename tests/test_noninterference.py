@@ -495,8 +495,10 @@ def test_fit_of_teachers_reveals_no_private_data(stream):
 def test_fit_of_teachers_of_several_targets_reveals_no_private_data(stream, monkeypatch, teacher):
     """Of models for each target and of one for all, some of whose parts have one class."""
 
+    one_target = two_sets
+
     def columns(partition):
-        given = two_sets(partition)
+        given = one_target(partition)
         return [
             each | {"y": np.column_stack([each["y"], each["X"]["b"] > 1]).astype(int)}
             for each in given

@@ -38,6 +38,7 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.exceptions import BudgetExceededError, StudentError, TeacherError
 from sklearn_pate.ledger import PrivacyLedger
+from sklearn_pate.methods import Teachers
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.partition import PredefinedPartition
 from sklearn_pate.plotting import PrivacySpentDisplay
@@ -397,6 +398,22 @@ def test_teacher_that_predicts_one_of_several_targets_is_refused(aggregator):
     match = "must return one column for each target" if aggregator is None else "a list with"
     with pytest.raises(TeacherError, match=match):
         votes_on(teachers(Wrong(), aggregator=aggregator))
+
+
+class Dropping(Teachers):
+    """Drops the votes for all targets but the first."""
+
+    def vote(self, private, X_query, **given):
+        counts = super().vote(private, X_query, **given)
+        counts[:, 2:] = 0
+        return counts
+
+
+def test_missing_votes_for_a_target_are_refused():
+    clf = teachers(n_teachers=None, student=GaussianNB())
+    clf.set_params(method=Dropping([GaussianNB()], n_teachers=20), base_estimator=None)
+    with pytest.raises(TeacherError, match="must return 300 rows of 7 counts that sum to"):
+        votes_on(clf)
 
 
 # --- fits ----------------------------------------------------------------------------------------

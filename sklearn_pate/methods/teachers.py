@@ -1,8 +1,9 @@
 """Method `teachers`: models trained on parts of the private data vote on public rows.
 
 Statistic: votes, by queried row and class. Contribution: each record reaches one teacher, so one
-unit changes at most one vote on each row (`partition`). Noise: from the aggregator, on each queried
-row. Read-out: a student that learns the released labels.
+unit changes at most one vote on each row (`partition`). For several targets, it is one vote for
+each, and a row has a query for each (`accounting.targets`). Noise: from the aggregator, on each
+queried row. Read-out: a student that learns the released labels.
 """
 
 from __future__ import annotations

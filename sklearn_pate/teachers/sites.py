@@ -54,10 +54,11 @@ class Sites:
     -----
     Where records vote, the number of records of all sites together is public under "replace one",
     as it is for pooled records. The number of each site is not, and no result, error or pickle has
-    it. Votes and sums reach the process of the fit without noise, and the sums of a site with few
-    records are nearly its rows: this process must be trusted. Identifiers of two sites are not
-    compared: the records of a group at each site are a group of their own. A person with records
-    at two sites is two groups, as `privacy_spent_.not_covered` states.
+    it. Several targets must be declared, with a list in `classes` or `bounds` for each. Votes and
+    sums reach the process of the fit without noise, and the sums of a site with few records are
+    nearly its rows: this process must be trusted. Identifiers of two sites are not compared: the
+    records of a group at each site are a group of their own. A person with records at two sites is
+    two groups, as `privacy_spent_.not_covered` states.
 
     Examples
     --------
