@@ -691,10 +691,13 @@ STAGES = [GNMax(10.0), InteractiveGNMax(0.5, 10.0, 10.0, 0.9)]
 )
 def test_parts_of_teachers_for_one_target_are_refused_early(params, match):
     clf = teachers(**params)
-    for call in (clf.fit, clf.plan):
+    for call in (clf.fit, clf.plan, clf.poll):
         with pytest.raises(ValueError, match=match) as caught:
             call(X[PRIVATE], LABELS[PRIVATE], X[PUBLIC])
         assert not hasattr(caught.value, "privacy_spent") and not hasattr(clf, "public_labels_")
+    votes = votes_on(teachers(n_teachers=5))
+    with pytest.raises(ValueError, match=match):
+        clf.fit_votes(votes, X[PUBLIC])
     assert not get_tags(clf).target_tags.multi_output
     aggregator = params.get("aggregator", GNMax(5.0))
     if params.get("query_strategy") is None:

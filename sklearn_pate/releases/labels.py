@@ -52,8 +52,6 @@ class LabelsRelease(VotesRelease):
     def plan(self, inputs: Inputs) -> Plan:
         """Return the queries and their cost; see `VotesRelease.plan`."""
         estimator = inputs.estimator
-        if inputs.target.n_targets > 1:
-            self.check_several(estimator, inputs.method, inputs.make_strategy())
         plan = plan_queries(
             self.mechanism(estimator, inputs.method),
             estimator.n_queries,
