@@ -118,8 +118,6 @@ class Task(NamedTuple):
         Key of the votes in memory.
     part : Part or None
         Records of the teacher; None until `fit_and_vote` gets them.
-    is_column : bool
-        Whether `y` of a single target has two axes, for an estimator that accepts no other.
     """
 
     number: int
@@ -130,7 +128,6 @@ class Task(NamedTuple):
     memory: Memory = Memory(None)
     key: tuple[Any, ...] = ()
     part: Part | None = None
-    is_column: bool = False
 
     @property
     def records(self) -> Part:
@@ -266,7 +263,8 @@ def fit_and_predict(task: Task) -> tuple[Any, Any]:
     votes = [constant_votes(each) for each in tasks]
     varying = [number for number, known in enumerate(votes) if known is None]
     if learns_several(task.estimator):
-        together, fitted = _fit_in_isolation(_of_some_targets(task, varying))
+        is_column = len(varying) == 1 and learns_columns_only(task.estimator)
+        together, fitted = _fit_in_isolation(_of_some_targets(task, varying), is_column)
         for number, own in zip(varying, together if len(varying) > 1 else [together], strict=True):
             votes[number] = own
         return votes, fitted
@@ -301,22 +299,25 @@ def _of_some_targets(task: Task, numbers: list[int]) -> Task:
     return task._replace(
         settings=task.settings._replace(target=target),
         part=Part(X, own if len(numbers) > 1 else own[:, 0], weight),
-        is_column=len(numbers) == 1 and learns_columns_only(task.estimator),
     )
 
 
-def _fit_in_isolation(task: Task) -> tuple[Any, Any]:
-    """Fit a teacher for all targets of a task at once; see `fit_and_predict`."""
+def _fit_in_isolation(task: Task, is_column: bool = False) -> tuple[Any, Any]:
+    """Fit a teacher for all targets of a task at once; see `fit_and_predict`.
+
+    If `is_column`, `y` of a single target has two axes, for an estimator that accepts no other.
+    """
     settings = task.settings
     with isolated(task.seed), config_context(**settings.config):
-        votes, fitted = _votes_and_teacher(task)  # their side effects end within the block
+        # Their side effects end within the block
+        votes, fitted = _votes_and_teacher(task, is_column)
         is_pickled = task.memory.location is not None or os.getpid() != settings.caller
         if fitted is not None and is_pickled:
             fitted = pickled(fitted)
     return votes, fitted
 
 
-def _votes_and_teacher(task: Task) -> tuple[Any, Any]:
+def _votes_and_teacher(task: Task, is_column: bool) -> tuple[Any, Any]:
     """Run the steps of `_fit_in_isolation` in the isolated block."""
     settings = task.settings
     # Kept teachers must pickle, which copied functions of the main program do not
@@ -332,14 +333,14 @@ def _votes_and_teacher(task: Task) -> tuple[Any, Any]:
     if part.weight is not None and has_fit_parameter(fitted, "sample_weight"):
         weights["sample_weight"] = part.weight
     y = settings.target.teacher_values(part.codes)
-    fitted.fit(part.X, y[:, None] if task.is_column else y, **weights)
+    fitted.fit(part.X, y[:, None] if is_column else y, **weights)
     if settings.needs_proba:
         answered, classes = fitted.predict_proba(X_query), fitted.classes_
-        if task.is_column:
+        if is_column:
             answered, classes = answered[0], classes[0]
     else:
         answered, classes = fitted.predict(X_query), None
-        if task.is_column:
+        if is_column:
             answered = np.ravel(answered)
     votes = votes_of(answered, classes, task.X_query, settings)
     return votes, fitted if settings.keep else None
