@@ -551,6 +551,9 @@ def test_plan_of_teachers_states_the_queries_of_each_target():
         str(plan).split()
     )
     assert plan.n_queries == 20 and plan.spent.n_queries == 60
+    assert "20 for each target, on average 6.67 for each of 3 classes (60 queries" in " ".join(
+        str(plan).split()
+    )
     other = np.roll(LABELS[PRIVATE], 5, axis=0)
     other[:, 0] = 0
     assert str(plan) == str(teachers(n_queries=20).plan(X[PRIVATE], other, X[PUBLIC]))
