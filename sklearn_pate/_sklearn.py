@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._available_if import _AvailableIfDescriptor
 from sklearn.utils._param_validation import HasMethods as _HasMethods
 from sklearn.utils._param_validation import Interval as _Interval
@@ -136,6 +136,17 @@ class HasMethods(_HasMethods):
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether an object has all methods, or will have them after fitting."""
         return all(has_method(val, name) for name in self.methods)
+
+
+def learns_several(estimator: Estimator) -> bool:
+    """Return whether an estimator learns all targets at once, from `y` with several columns."""
+    target_tags = get_tags(estimator).target_tags
+    return bool(target_tags.multi_output or not target_tags.single_output)
+
+
+def learns_columns_only(estimator: Estimator) -> bool:
+    """Return whether an estimator requires `y` with two axes, also for a single target."""
+    return not get_tags(estimator).target_tags.single_output
 
 
 def has_method(estimator: Estimator, name: str) -> bool:

@@ -50,10 +50,12 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         The model of each teacher, which is cloned. The models of a list are assigned to the
         teachers in turn. If None, teachers are logistic regressions on the output of a
         `neighbors.RowVectorizer`. Preprocessing belongs inside the model, as a Pipeline: the
-        guarantee covers it there. The model is fitted on label codes 0..K-1. Each teacher gets a
-        copy with its own seeds and with `verbose` off. The copies for teachers and for the student
-        have no scikit-learn callbacks, and their Pipelines have no `memory`. skorch callbacks that
-        write or read files raise an error.
+        guarantee covers it there. The model is fitted on label codes 0..K-1. If `y` has several
+        columns, a model that supports several outputs (scikit-learn's tag `multi_output`) is fitted
+        once, and any other once for each column. Each teacher gets a copy with its own seeds and
+        with `verbose` off. The copies for teachers and for the student have no scikit-learn
+        callbacks, and their Pipelines have no `memory`. skorch callbacks that write or read files
+        raise an error.
     method : {"auto", "neighbors", "sums", "teachers"} or Method, default="auto"
         Method that computes labels of public rows from private records:
 
@@ -77,10 +79,10 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         The mechanism that releases labels. None means ``GNMax(sigma=None)``, with noise that is
         calibrated so that the queries cost exactly `epsilon`. The aggregators of a list are used
         in stages, for instance ``[ConfidentGNMax(...), InteractiveGNMax(...)]``, and `epsilon`
-        limits the total cost of all stages. For mechanisms that compare votes with the student, a
-        student is fitted between stages. Stages without a noise scale get one common calibrated
-        scale. Where records vote, the mechanism is a `TableMechanism`, by default
-        `LaplaceMechanism()`.
+        limits the total cost of all stages. Stages are for one target. For mechanisms that compare
+        votes with the student, a student is fitted between stages. Stages without a noise scale get
+        one common calibrated scale. Where records vote, the mechanism is a `TableMechanism`, by
+        default `LaplaceMechanism()`.
     student : classifier, default=None
         The classifier that is trained on the released labels and published. The default is a clone
         of `base_estimator`, or of the first in a list. Where records vote, the default is a
@@ -96,7 +98,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         student that uses `sample_weight` learns class probabilities, and any other student learns
         assigned labels.
     n_queries : int or list of int, default=None
-        Number of public rows to query. A list has one number for each stage. If None, it is the
+        Number of public rows to query; each costs one query for each column of `y`. A list has one
+        number for each stage. If None, it is the
         largest number within the budget. If the noise is calibrated, the noise scale is then at
         most ``n_teachers / (2 * sqrt(n_classes))``, unless this would allow fewer than 5 queries
         for each class.
@@ -104,7 +107,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         Selection of the public rows to query. "uncertainty" queries in rounds the rows on which
         the student is least certain. "diversity" queries rows that cover the public data. An
         object must have a `select` method, see `sklearn_pate.queries`. Strategies that query in
-        rounds choose among all rows of `X_public`, so teachers vote on all of them.
+        rounds choose among all rows of `X_public`, so teachers vote on all of them; they are for
+        one target.
     epsilon : float or None, default=1.0
         Limit on the privacy loss of one fit. A fit makes fewer queries if all of them would exceed
         the limit. If a mechanism checks the votes before it answers, a query without an answer
@@ -119,8 +123,9 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         "data_independent" spends a cost that holds for all votes. "ptr" (propose-test-release)
         spends less when teachers agree: labels are released only if a private test finds the exact
         cost of the votes small enough for `epsilon`. It requires numbers for `epsilon`,
-        `n_queries` and the aggregator's noise, and queries that do not depend on labels. If the
-        test fails, `fit` raises `PrivacyTestError`, and `epsilon` is spent nevertheless.
+        `n_queries` and the aggregator's noise, one target, and queries that do not depend on
+        labels. If the test fails, `fit` raises `PrivacyTestError`, and `epsilon` is spent
+        nevertheless.
     unit : {"record", "group"}, default="record"
         Unit that the guarantee protects. "group" requires ``fit(..., groups=...)``.
     partition : {"random", "hash", "predefined"} or object, default="random"
@@ -149,7 +154,8 @@ class PATEClassifier(ClassifierMixin, PATEEstimator):
         several columns (multi-label or multi-output targets), it is a list with the classes of
         each, such as ``[[0, 1], [0, 1]]`` for a matrix of indicators.
     keep_teachers : bool, default=False
-        Whether to keep the fitted teachers in `curator_.teachers`.
+        Whether to keep the fitted teachers in `curator_.teachers`. A model that is fitted for each
+        of several targets is a list there.
     n_jobs : int, default=None
         Number of teachers fitted in parallel, as in joblib. Where records vote or are summed, the
         number of blocks of records processed in parallel. Threads share the random numbers of

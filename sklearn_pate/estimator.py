@@ -34,6 +34,7 @@ from .fitting.inputs import (
     check_inputs,
     check_labelled_rows,
     check_votes_and_rows,
+    strategy_of,
 )
 from .fitting.methods import make_method
 from .fitting.run import keeping
@@ -146,8 +147,8 @@ class PATEEstimator(CheckedEstimator):
             site are loaded and counted where they are.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Private labels: strings, integers or booleans. For a regressor, finite numbers. None
-            with `Sites`. Each column is a target; their number is public. Where records vote or
-            are summed, one fit learns several targets, and its noise is for all together.
+            with `Sites`. Each column is a target; their number is public. One fit learns all
+            targets, and its noise is for all together. A teacher votes for each target.
         X_public : array-like, sparse matrix, DataFrame or PublicData with n_public rows
             Public, unlabelled points with the same features as `X`. The fit labels them, and trains
             the student on these rows alone. If None, synthetic rows are sampled instead; see
@@ -571,6 +572,7 @@ class PATEEstimator(CheckedEstimator):
             method = make_method(self)
             synthesizer = self.synthesizer
             has_sums = synthesizer is None or isinstance(synthesizer, ClassSumsSynthesizer)
+            method.release.check_several(self, method, strategy_of(self))
             return method.accepts_several_targets and has_sums and not self.releases
         return False
 

@@ -72,6 +72,11 @@ def check_fitted(clf: Estimator) -> Estimator:
             "this display requires queries that teachers answer, but this fit has no teachers: it "
             "released a table of votes or class sums as a whole. privacy_spent_ has its cost"
         )
+    if clf._fitted_target.n_targets > 1:
+        raise ValueError(
+            "this display is for one target, and this fit has several: privacy_spent_ has the cost "
+            "of all of them, and curator_ the private costs and votes"
+        )
     return clf
 
 

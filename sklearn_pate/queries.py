@@ -310,8 +310,9 @@ class Choice:
 
     def wants_student(self, released: Published) -> bool:
         """Return whether the strategy uses a student, and the labels can train one."""
-        has_two_classes = len(set(released.labels) - {-1}) > 1
-        return self._n_rounds > 1 and self._uses_student and has_two_classes
+        if self._n_rounds == 1 or not self._uses_student:
+            return False
+        return len(set(released.labels) - {-1}) > 1
 
     def next_positions(
         self, round_: np.ndarray, released: Published, proba: np.ndarray | None

@@ -20,7 +20,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -31,6 +30,7 @@ from ._sklearn import (
     _num_samples,
     _safe_indexing,
     has_method,
+    learns_several,
 )
 from .encoding.targets import NumberTarget, SeveralTargets, Target
 from .exceptions import StudentError
@@ -238,19 +238,14 @@ def fit_student(
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
 
 
-def learns_several(student: Estimator) -> bool:
-    """Return whether a student learns all targets at once, from `y` with several columns."""
-    target_tags = get_tags(student).target_tags
-    return bool(target_tags.multi_output or not target_tags.single_output)
-
-
 def _fit_several(
     student: Any, X_public: Rows, released: Any, seed: np.random.SeedSequence
 ) -> Estimator:
     """Train a student on the labels of several targets.
 
     A multi-output student learns the labels of all targets at once. Any other student is trained
-    for each target, and the copies are joined as in `sklearn.multioutput`.
+    for each target, and the copies are joined as in `sklearn.multioutput`. So is any student with
+    class weights for labels from teachers, because a row has a weight for each target.
 
     Parameters
     ----------
@@ -261,7 +256,8 @@ def _fit_several(
     released : SeveralPublished
         Published results of several targets.
     """
-    if not isinstance(student, list) and learns_several(student):
+    are_weighted = any(part.weights_labels for part in released.parts)
+    if not isinstance(student, list) and learns_several(student) and not are_weighted:
         return _fit_together(student, X_public, released, seed)
     students = student if isinstance(student, list) else [student] * len(released.parts)
     fitted = []
@@ -270,6 +266,7 @@ def _fit_several(
             fitted.append(fit_student(each, X_public, part, seed))
         except StudentError as error:
             error.public_labels = released.public_labels.copy()
+            error.privacy_spent = released.spent
             raise
     return joined(fitted, students[0], released.target)
 

@@ -491,6 +491,24 @@ def test_fit_of_teachers_reveals_no_private_data(stream):
     assert_nothing_differs(stream, lambda: model(Draws()))
 
 
+@pytest.mark.parametrize("teacher", ["each", "together"])
+def test_fit_of_teachers_of_several_targets_reveals_no_private_data(stream, monkeypatch, teacher):
+    """Of models for each target and of one for all, some of whose parts have one class."""
+
+    one_target = two_sets
+
+    def columns(partition):
+        given = one_target(partition)
+        return [
+            each | {"y": np.column_stack([each["y"], each["X"]["b"] > 1]).astype(int)}
+            for each in given
+        ]
+
+    monkeypatch.setattr(sys.modules[__name__], "two_sets", columns)
+    base = Draws() if teacher == "each" else FOREST
+    assert_nothing_differs(stream, lambda: model(base, classes=[[0, 1], [0, 1]]))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("partition", ["random", "hash", "groups", "predefined", "own"])
 def test_fit_with_each_partition_reveals_no_private_data(stream, partition):

@@ -48,6 +48,7 @@ from sklearn_pate.encoding.targets import ClassTarget, NumberTarget, SeveralTarg
 from sklearn_pate.exceptions import BudgetExceededError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.methods import ClassSums, ReverseNeighbors, sums
+from sklearn_pate.methods.base import VotingMethod
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors.counting import count_votes
 from sklearn_pate.rdp import Contribution, Neighbors
@@ -634,6 +635,19 @@ def test_private_search_of_several_targets_needs_public_labels():
 # --- what is refused before anything is paid -----------------------------------------------------
 
 
+class OwnVotes(VotingMethod):
+    """A method that counts votes for one target."""
+
+    def prepare(self, private, X_public, *, seed=None, memory=None):
+        raise AssertionError("not reached")
+
+    def vote(self, private, X_query, *, temperature=None, seed=None, on_done=None):
+        raise AssertionError("not reached")
+
+
+OWN_VOTES = {"method": OwnVotes(), "student": LogisticRegression()}
+
+
 class Sum(Release):
     """Counts labels of class 1, of all columns: one record adds up to three."""
 
@@ -655,10 +669,8 @@ class Sum(Release):
 @pytest.mark.parametrize(
     "params, y, match",
     [
-        ({"n_teachers": 5}, LABELS, "method='teachers' is for one target, and y has 3"),
-        ({"base_estimator": LogisticRegression()}, LABELS, "is for one target"),
         ({"accounting": "ptr"}, LABELS, "is for one target"),
-        ({"classes": None, "n_teachers": 5}, LABELS, "is for one target"),
+        (OWN_VOTES, LABELS, "OwnVotes is for one target, and y has 3"),
         ({"classes": [[0, 1], [0, 1]]}, LABELS, "y must have 2 columns.*got 3"),
         ({"classes": [0, 1, 2]}, LABELS, "as one target is declared.*classes a list for each"),
         ({}, LABELS[:, 0], "y must have 3 columns.*got 1"),
@@ -698,18 +710,20 @@ def test_target_of_several_columns_is_checked():
 # --- scikit-learn's protocols --------------------------------------------------------------------
 
 
-def test_tags_allow_several_targets_where_records_vote():
+def test_tags_allow_several_targets():
     for params, is_so in (
         ({}, True),
         ({"method": "sums"}, True),
-        ({"n_teachers": 3}, False),
-        ({"base_estimator": LogisticRegression()}, False),
+        ({"n_teachers": 3}, True),
+        ({"base_estimator": make_pipeline(LogisticRegression())}, True),
+        ({"method": OwnVotes()}, False),
         ({"synthesizer": MarginalSynthesizer()}, False),
         ({"releases": [Sum()]}, False),
     ):
         tags = get_tags(PATEClassifier(**params))
         assert tags.target_tags.multi_output == tags.classifier_tags.multi_label == is_so
-        assert get_tags(PATERegressor(**params)).target_tags.multi_output == is_so
+        if "base_estimator" not in params and "method" not in params:
+            assert get_tags(PATERegressor(**params)).target_tags.multi_output == is_so
         assert tags.target_tags.single_output
 
 
@@ -730,6 +744,7 @@ class NumbersSelfPublic(_SelfPublic, PATERegressor):
 
 
 GIVEN = {"epsilon": 2000.0, "random_state": 0, "on_bad_plan": "warn"}
+CHECKED_METHODS = FAST | {"teachers": {"method": "teachers", "n_teachers": 2}}
 CHECKED = [
     (check_classifier_multioutput, SelfPublic),
     (check_classifiers_multilabel_representation_invariance, SelfPublic),
@@ -741,10 +756,10 @@ CHECKED = [
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", FAST)
+@pytest.mark.parametrize("method", CHECKED_METHODS)
 @pytest.mark.parametrize("check, kind", CHECKED)
 def test_estimators_pass_sklearn_checks_of_several_targets(check, kind, method):
     """Targets are not declared, so each fit finds them first."""
-    estimator = kind(**GIVEN, **FAST[method])
+    estimator = kind(**GIVEN, **CHECKED_METHODS[method])
     assert get_tags(estimator).target_tags.multi_output
     check(kind.__name__, estimator)

@@ -784,7 +784,7 @@ def test_names_of_sites_with_equal_texts_are_refused():
         Sites(load, ["b'a'", b"a"])  # str of both is the same, so one site would count twice
 
 
-def test_several_targets_of_sites_are_refused():
+def test_one_column_of_labels_for_several_targets_of_sites_is_refused():
     clf = PATEClassifier(classes=[[0, 1], [0, 1]])
-    with pytest.raises(ValueError, match="one target, and 2 are declared.*ledger"):
+    with pytest.raises(ValueError, match="y must have 2 columns, one for each target"):
         clf.fit(at_sites(), None, X_PUBLIC)

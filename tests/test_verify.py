@@ -283,6 +283,18 @@ PATHS = {
         "sum",
         {"laplace"},
     ),
+    "teachers of several targets": (
+        public(teachers(classes=[[0, 1], [0, 1]]), y=LABELS),
+        "renyi",
+        {"noisy argmax"},
+    ),
+    "filter of several targets": (
+        public(
+            teachers(ConfidentGNMax(0.7, 20.0, 8.0), n_queries=300, classes=[[0, 1]] * 2), LABELS
+        ),
+        "filter",
+        {"filter", "noisy argmax"},
+    ),
     "several targets": (
         synthetic(pate(classes=None, method="sums", epsilon=8.0), y=LABELS),
         "sum",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import reduce
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from sklearn.base import clone
@@ -32,6 +32,7 @@ from .findings import dropped_queries
 from .plan import MethodSummary, Plan
 from .propose_test_release import ProposeTestRelease
 from .renyi_filter import RenyiFilter
+from .targets import NClasses, by_target, check_several, queries_cost, query_steps
 
 #: Function of Renyi orders that returns the cost of earlier releases under the same cap.
 PriorCost = Callable[[Any], Cost]
@@ -46,7 +47,7 @@ def plan_queries(
     *,
     n_public: int,
     n_teachers: int,
-    n_classes: int,
+    n_classes: NClasses,
     epsilon: float | None,
     delta: float,
     accounting: str = "data_independent",
@@ -60,15 +61,18 @@ def plan_queries(
         The user's parameter. ``GNMax(sigma=None)`` and similar mechanisms are calibrated. The
         mechanisms of a list are stages, used in this order.
     n_queries : int, list of int or None
-        Largest number of queries of each stage; None is `n_public`, and is not possible for a list
+        Largest number of queried rows of each stage, with one query for each target; None is
+        `n_public`, and is not possible for a list
         of stages. If the cap does not pay for all queries of a single stage that have equal costs,
         their number is reduced to the largest number within the cap. The queries of several stages,
         and queries whose cost depends on a check, are not reduced, but a filter stops them at the
         cap. If `n_queries` is None and the noise of each query is calibrated, the number is also
         reduced until the noise scale is at most `rules.most_noise`, but not below
         `rules.fewest_queries`.
-    n_public, n_teachers, n_classes : int
-        Number of public rows, of teachers and of classes.
+    n_public, n_teachers : int
+        Number of public rows and of teachers.
+    n_classes : int or tuple of int
+        Number of classes; for several targets, of each. There must be one stage then.
     epsilon : float or None
         Cap: the largest epsilon of the plan. None means no cap.
     delta : float
@@ -93,7 +97,9 @@ def plan_queries(
         would fail even if all teachers agreed.
     ValueError
         If `epsilon` is None and the noise of a mechanism must be calibrated, if there are fewer
-        public rows than queries, or if the parameters are invalid.
+        public rows than queries, or if the parameters are invalid. For several targets, if there
+        are several stages, if the mechanism charges all queries together, or with
+        ``accounting="ptr"``.
 
     Examples
     --------
@@ -105,6 +111,8 @@ def plan_queries(
     (75, True, 'renyi')
     """
     aggregators, requested = check_stages(aggregator, n_queries, n_public=n_public)
+    if len(by_target(n_classes)) > 1:
+        check_several(aggregators, accounting)
     for stage in aggregators:
         if stage.caveat is not None:
             bounds_of(stage)  # raises an error for invalid parameters
@@ -118,7 +126,7 @@ def plan_queries(
                 "teachers as a float in (0, 1]"
             )
     cap = _Cap(*as_cap(epsilon, delta), accounting, before)
-    sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
+    sizes: _Sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
     is_number_given = n_queries is not None
     n_requested = sum(requested)
     without_noise = [stage for stage in aggregators if stage.with_scale(1.0) is not None]
@@ -143,7 +151,7 @@ def plan_queries(
         )
     if without_noise:
         aggregators, requested = _calibrate(aggregators, requested, is_number_given, cap, sizes)
-    costs = [stage.costs(**sizes) for stage in aggregators]
+    costs = [queries_cost(stage, **sizes) for stage in aggregators]
     plan = _plan_within(list(zip(aggregators, requested, costs, strict=True)), cap, sizes)
     if is_number_given and cap.epsilon is not None:
         dropped = dropped_queries(
@@ -153,11 +161,23 @@ def plan_queries(
             warn(str(dropped))
     return replace(
         plan,
-        method_summary=MethodSummary(n_teachers=n_teachers, n_classes=n_classes),
+        method_summary=MethodSummary(
+            n_teachers=n_teachers,
+            n_classes=max(by_target(n_classes)),
+            n_targets=len(by_target(n_classes)),
+            n_classes_by_target=by_target(n_classes),
+        ),
         n_public=n_public,
         n_requested=n_requested,
         is_calibrated=bool(without_noise),
     )
+
+
+class _Sizes(TypedDict):
+    """Number of teachers, and of classes of each target."""
+
+    n_teachers: int
+    n_classes: NClasses
 
 
 class _Cap(NamedTuple):
@@ -178,7 +198,7 @@ class _Cap(NamedTuple):
         return self.before(orders).plus(cost).epsilon(self.delta, orders)[0]
 
 
-def _plan_within(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]) -> Plan:
+def _plan_within(stages: list[_PricedStage], cap: _Cap, sizes: _Sizes) -> Plan:
     """Return a plan of all queries, or a limited plan if their cost exceeds the cap."""
     own = reduce(Cost.plus, [cost_of(n) for _, n, cost_of in stages])
     queried = [(aggregator, n) for aggregator, n, _ in stages]
@@ -209,7 +229,7 @@ def _plan_within(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]) -
 
 
 def _planned_test(
-    aggregator: Any, n_queries: int, needed: float, cap: _Cap, sizes: dict[str, int]
+    aggregator: Any, n_queries: int, needed: float, cap: _Cap, sizes: _Sizes
 ) -> ProposeTestRelease:
     """Return a private test that the votes on all queries must pass."""
     before = cap.before(DEFAULT_ORDERS)
@@ -221,7 +241,15 @@ def _planned_test(
         epsilon = cap.limit - before.epsilon(delta)[0]
     test = None
     if epsilon > 0:
-        test = ProposeTestRelease.plan(aggregator, n_queries, **sizes, epsilon=epsilon, delta=delta)
+        (n_classes,) = by_target(sizes["n_classes"])  # for one target only
+        test = ProposeTestRelease.plan(
+            aggregator,
+            n_queries,
+            n_teachers=sizes["n_teachers"],
+            n_classes=n_classes,
+            epsilon=epsilon,
+            delta=delta,
+        )
     if test is None:
         raise BudgetExceededError(
             f"epsilon={cap.epsilon:g} is too small for accounting='ptr': earlier releases leave no "
@@ -232,13 +260,13 @@ def _planned_test(
     return test
 
 
-def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]) -> RenyiFilter:
+def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: _Sizes) -> RenyiFilter:
     """Return a filter that may stop queries, because their costs depend on the votes.
 
     Its order is chosen such that the limit pays for one query of each stage, and for the largest
     number of answers of the first stage.
     """
-    steps = [aggregator.steps(DEFAULT_ORDERS, **sizes) for aggregator, _, _ in stages]
+    steps: Any = [query_steps(stage, DEFAULT_ORDERS, **sizes) for stage, _, _ in stages]
     before = cap.before(DEFAULT_ORDERS)
     if before.delta < cap.delta and all(step is not None for step in steps):
         limit = cap.limit - conversion_penalty(cap.delta - before.delta, DEFAULT_ORDERS)
@@ -254,9 +282,9 @@ def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: dict[str, int]
     raise _query_over_budget(stages[costliest][0], alone[costliest], cap)
 
 
-def _has_check(aggregator: Any, sizes: dict[str, int]) -> bool:
+def _has_check(aggregator: Any, sizes: _Sizes) -> bool:
     """Return whether a query has a check with a cost, and no other cost if the check fails."""
-    steps = aggregator.steps(DEFAULT_ORDERS[:1], **sizes)
+    steps = query_steps(aggregator, DEFAULT_ORDERS[:1], **sizes)
     return steps is not None and steps[0][0] > 0
 
 
@@ -389,7 +417,7 @@ def _calibrate(
     requested: list[int],
     is_number_given: bool,
     cap: _Cap,
-    sizes: dict[str, int],
+    sizes: _Sizes,
 ) -> tuple[list[Any], list[int]]:
     """Set the noise of stages without noise, so that the cost of all stages equals the cap.
 
@@ -405,17 +433,16 @@ def _calibrate(
     """
     start = None
     if not is_number_given and bounds_of(_at_scale(aggregators, 1.0)[0]).total is None:
-        start = most_noise(**sizes)
+        n_classes = max(by_target(sizes["n_classes"]))
+        start = most_noise(n_teachers=sizes["n_teachers"], n_classes=n_classes)
         # There is one stage, because a list of stages requires numbers of queries
         (noisiest,) = _at_scale(aggregators, start)
         affordable = _most_queries(noisiest, requested[0], cap, sizes)
-        requested = [
-            max(affordable, min(requested[0], fewest_queries(n_classes=sizes["n_classes"])))
-        ]
+        requested = [max(affordable, min(requested[0], fewest_queries(n_classes=n_classes)))]
 
     def cost_at(scale: float, orders: np.ndarray) -> Cost:
         stages = zip(_at_scale(aggregators, scale), requested, strict=True)
-        costs = [stage.costs(orders, **sizes)(n) for stage, n in stages]
+        costs = [queries_cost(stage, orders, **sizes)(n) for stage, n in stages]
         return reduce(Cost.plus, costs, cap.before(orders))
 
     scale = least_scale(cost_at, cap.limit, cap.delta, start=start)
@@ -442,18 +469,21 @@ def check_with_scale(stage: Any) -> None:
         )
 
 
-def _most_queries(aggregator: Any, n_requested: int, cap: _Cap, sizes: dict[str, int]) -> int:
+def _most_queries(aggregator: Any, n_requested: int, cap: _Cap, sizes: _Sizes) -> int:
     """Return the largest number of queries within the cap, at the largest useful noise."""
-    cost_of = aggregator.costs(FEW_ORDERS, **sizes)
+    cost_of = queries_cost(aggregator, FEW_ORDERS, **sizes)
     if cap.epsilon_of(cost_of(1), FEW_ORDERS) == math.inf:
         raise _query_over_budget(aggregator, math.inf, cap)
     affordable = _most_within(cap, cost_of, n_requested, FEW_ORDERS)
     near = orders_near_best(cap.before(FEW_ORDERS).plus(cost_of(max(1, affordable))), cap.delta)
-    affordable = _most_within(cap, aggregator.costs(near, **sizes), n_requested, near)
+    affordable = _most_within(cap, queries_cost(aggregator, near, **sizes), n_requested, near)
     if affordable == 0:
+        largest = most_noise(
+            n_teachers=sizes["n_teachers"], n_classes=max(by_target(sizes["n_classes"]))
+        )
         raise BudgetExceededError(
             f"epsilon={cap.epsilon:g} does not pay for one query with a noise scale of at most "
-            f"{most_noise(**sizes):.3g}, the largest that is useful with n_teachers="
+            f"{largest:.3g}, the largest that is useful with n_teachers="
             f"{sizes['n_teachers']}. Use more teachers, raise epsilon, or set n_queries"
         )
     return affordable

@@ -137,16 +137,19 @@ class Curator(Private):
             total = sum(costs.sum(axis=0) for costs in self._costs(bound, DEFAULT_ORDERS))
             return rdp_to_epsilon(total, delta, DEFAULT_ORDERS, conversion)[0]
         if self._cap is None:
-            # Rounded, because sums of the teachers' probabilities are floats
-            sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
-            costs = [s.aggregator.costs(**sizes)(s.n_queries) for s in self._stages]
-            return reduce(Cost.plus, costs).epsilon(delta)[0]
+            return reduce(Cost.plus, self._stage_costs()).epsilon(delta)[0]
         if delta != self._delta:
             raise ValueError(
                 f"the number of queries was limited at delta={self._delta:g}, so the "
                 f"data-independent cost exists for this delta only; got {delta:g}. Use delta=None"
             )
         return self._cap
+
+    def _stage_costs(self) -> list[Cost]:
+        """Return the data-independent cost of each stage."""
+        # Rounded, because sums of the teachers' probabilities are floats
+        sizes = {"n_teachers": round(self.votes[0].sum()), "n_classes": self.votes.shape[1]}
+        return [s.aggregator.costs(**sizes)(s.n_queries) for s in self._stages]
 
     def _costs(self, bound: str, orders: ArrayLike) -> Iterator[np.ndarray]:
         """Yield the costs of batches of queries, arrays of shape (n_in_batch, n_orders)."""
@@ -169,6 +172,37 @@ class Curator(Private):
                     yield exact_rdp(mechanism, votes, orders, proba)
                 else:
                     yield mechanism.published_rdp(votes, orders, proba, paid)
+
+
+class SeveralCurator(Curator):
+    """The private view of teachers of several targets, for the holder of the data only.
+
+    Parameters
+    ----------
+    parts : list of Curator
+        The queries of each target.
+    votes, delta, **given
+        As in `Curator`.
+
+    Attributes
+    ----------
+    votes : ndarray of shape (n_queries, n_classes)
+        Vote counts of the queried rows, with the classes of each target in turn. The other
+        attributes are those of `Curator`. Costs of a row are sums over its queries.
+    """
+
+    def __init__(self, parts: list[Curator], votes: np.ndarray, delta: float, **given: Any) -> None:
+        super().__init__([], votes, delta, **given)
+        self._parts = parts
+
+    def _stage_costs(self) -> list[Cost]:
+        """Return the data-independent cost of the queries of each target."""
+        return [cost for part in self._parts for cost in part._stage_costs()]
+
+    def _costs(self, bound: str, orders: ArrayLike) -> Iterator[np.ndarray]:
+        """Yield the costs of batches of rows, sums over the targets."""
+        for batches in zip(*(part._costs(bound, orders) for part in self._parts), strict=True):
+            yield reduce(np.add, batches)
 
 
 class TableCurator(Curator):

@@ -13,7 +13,7 @@ from ..rdp import Cost
 from ..rdp.records import Record
 from ..report.formats import text_rounded_up
 from ..report.plan import html_of_plan, text_of_plan
-from .findings import Finding, findings_of
+from .findings import Finding, findings_of, summary_of
 from .made_up_votes import AGREEMENTS, AgreementShares, shares_at
 from .propose_test_release import ProposeTestRelease
 from .rare_class import RareClass, rare_class_of
@@ -49,6 +49,8 @@ class MethodSummary:
         The kind of target: classes, or levels of a number.
     n_targets : int
         Number of targets, each with at most `n_classes` classes.
+    n_classes_by_target : tuple of int
+        For teachers, number of classes of each target; empty for methods of records.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class MethodSummary:
     are_sites: bool = False
     target_type: type[Target] = ClassTarget
     n_targets: int = 1
+    n_classes_by_target: tuple[int, ...] = ()
 
     @property
     def records_per_teacher(self) -> float | None:
@@ -168,7 +171,8 @@ class Plan:
     Attributes
     ----------
     stages : list of (Aggregator, int)
-        Clones with their noise set, and the number of queries of each.
+        Clones with their noise set, and the number of queries of each. For several targets of
+        teachers, it is the number of rows, with a query for each target.
     epsilon : float
         Data-independent cost, at most the cap.
     composition : str
@@ -265,7 +269,7 @@ class Plan:
 
     @property
     def n_queries(self) -> int:
-        """Number of queries of all stages; without stages, number of rows that get a label."""
+        """Number of queried rows of all stages; without stages, of rows that get a label."""
         if not self.stages:
             return self.n_requested
         return sum(n_queries for _, n_queries in self.stages)
@@ -384,14 +388,21 @@ class Plan:
         return {"n_teachers": summary.n_teachers, "n_classes": summary.n_classes}
 
     def allowed(self, aggregator: Any, paid: np.ndarray) -> int:
-        """Spend the budget on the queries of a stage, and return how many are allowed."""
+        """Spend the budget on the queries of a stage, and return how many rows are allowed.
+
+        `paid` has a column for each of several targets; all queries of a row are made, or none.
+        """
         if self.budget is None:
             return len(paid)
-        steps = aggregator.steps(np.array([self.budget.order]), **self._sizes)
-        check, answer = (float(cost[0]) for cost in steps)
-        is_refundable = check > 0  # without the cost of a check, there is no refund
+        sizes, order = self._sizes, np.array([self.budget.order])
+        numbers = summary_of(self).n_classes_by_target or (sizes["n_classes"],)
+        steps = [aggregator.steps(order, **sizes | {"n_classes": number}) for number in numbers]
+        checks, answers = ([float(cost[0]) for cost in costs] for costs in zip(*steps, strict=True))
+        is_refundable = sum(checks) > 0  # without the cost of a check, there is no refund
         paid = paid if is_refundable else np.ones(len(paid))
-        return self.budget.allow(paid, check, answer)
+        if paid.ndim == 1:  # the same for all targets
+            paid = np.column_stack([paid] * len(numbers))
+        return self.budget.allow(paid, sum(checks), answers)
 
 
 def spent_of(plan: Plan) -> PrivacyForecast:

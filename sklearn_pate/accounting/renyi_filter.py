@@ -1,5 +1,6 @@
 """A privacy filter at one Renyi order, which may stop queries before the last one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -58,26 +59,31 @@ class RenyiFilter:
         limits = np.where(self.order >= DEFAULT_ORDERS, self.limit, np.inf)
         return replace(total, rdp=np.minimum(limits, total.rdp))
 
-    def allow(self, paid: np.ndarray, check: float, answer: float) -> int:
+    def allow(self, paid: np.ndarray, check: float, answer: float | Sequence[float]) -> int:
         """Spend the budget on the queries, in order, until it does not cover the next one.
 
         Parameters
         ----------
-        paid : ndarray of shape (n_queries,), bool
-            Whether each query has the cost of an answer, in addition to the cost of the check.
-        check, answer : float
-            Renyi costs of the two steps of a query, at `order`.
+        paid : ndarray of shape (n_queries,) or (n_queries, n_targets), bool
+            Whether each query has the cost of an answer, in addition to the cost of the check. For
+            several targets, whether the query of each target has it.
+        check : float
+            Renyi cost of the check of a query, at `order`; for several targets, of all checks.
+        answer : float or sequence of float
+            Renyi cost of an answer, at `order`; for several targets, of an answer for each.
 
         Returns
         -------
         int
             Number of queries within the budget.
         """
-        n_answered = np.concatenate([[0], np.cumsum(paid)])
-        spent = self.spent + check * np.arange(len(paid) + 1) + answer * n_answered
+        answers = np.atleast_1d(answer)
+        n_answered = np.zeros((len(paid) + 1, answers.size))
+        n_answered[1:] = np.cumsum(np.reshape(paid, (len(paid), answers.size)), axis=0)
+        spent = self.spent + check * np.arange(len(paid) + 1) + n_answered @ answers
         # The cost of both steps is reserved before the check; a refund follows the query.
         # The sum over queries is rounded; the factor 1 - 1e-12 keeps it within the limit
-        fits = spent[:-1] + check + answer <= self.limit * (1 - 1e-12)
+        fits = spent[:-1] + check + answers.sum() <= self.limit * (1 - 1e-12)
         allowed = len(paid) if fits.all() else int(np.argmin(fits))
         self.spent = float(spent[allowed])
         return allowed

@@ -49,7 +49,8 @@ class PrivacySpent:
     n_teachers : int or None
         Number of teachers; None for methods of records.
     n_queries, n_answered : int
-        Number of queried public rows, and number of released labels.
+        Number of queried public rows, and number of released labels. For teachers of several
+        targets, sums over the targets: each row has a query for each of them.
     arithmetic : {"exact", "real"}
         "exact": all noise is integer noise, sampled without rounding. "real": the guarantee holds
         in real arithmetic, but the noise is rounded to floating-point numbers.

@@ -116,12 +116,10 @@ def check_data(
 
 
 def check_several(estimator: Estimator, target: Target, method: Any, synthesizer: Any) -> None:
-    """Refuse parts that count one vote of each record, if there are several targets.
+    """Refuse parts that count one vote of each record, for several targets.
 
     Their cost would be too low: a record casts a vote for each target.
     """
-    if target.n_targets == 1:
-        return
     one = f"one target, and y has {target.n_targets}"
     if not method.accepts_several_targets:
         given = estimator.method if not isinstance(estimator.method, str) else "method='teachers'"

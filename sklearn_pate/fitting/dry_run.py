@@ -8,13 +8,18 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .._sklearn import _num_samples, _safe_indexing
+from .._sklearn import (
+    _num_samples,
+    _safe_indexing,
+    learns_columns_only,
+    learns_several,
+)
 from ..public import table_of
 from ..releases import extra_releases
 from ..releases.published import check_class_weight, student_of
 from ..runtime.copies import seeded
 from ..runtime.isolation import is_ours, suppress_output
-from ..students import check_scored_alone, dry_run_student, learns_several, unfitted_copy
+from ..students import check_scored_alone, dry_run_student, unfitted_copy
 from ..teachers.training import Part, Settings, Task, fit_and_predict
 from .inputs import temperature_of
 from .methods import make_method
@@ -45,6 +50,13 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
         raise ValueError(
             f"class_weight must be a list of {len(parts)} weights, one for each target; got "
             f"{len(weight)}"
+        )
+    is_weighted = weight is not None and not release.releases_proba
+    if is_weighted and len(parts) > 1 and learns_columns_only(inputs.student()):
+        raise ValueError(
+            "class_weight weights the labels of each target, but fit of "
+            f"{type(inputs.student()).__name__} learns all targets at once: give the classifier "
+            "inside it as student, or class_weight=None"
         )
     for number, part in enumerate(parts):
         check_class_weight(
@@ -154,12 +166,12 @@ def check_missing(inputs: Inputs, *, are_synthetic: bool) -> None:
     complete = np.flatnonzero(~is_missing)[: max(_N_COMPLETE, 5 * target.n_values)]
     tried = np.append(complete, rows[:_N_TRIED])
     student = inputs.student()
-    target = target if learns_several(student) else target.parts[0]
-    labels = target.teacher_values(target.alternating(len(tried)))
     classifiers = [] if inputs.private is None else inputs.method.classifiers()
     parts = [("base_estimator", classifier) for classifier in classifiers]
     for name, classifier in [*parts, ("student", student)]:
         both = _safe_indexing(X_public, complete), _safe_indexing(X_public, tried)
+        of_model = target if learns_several(classifier) else target.parts[0]
+        labels = of_model.teacher_values(of_model.alternating(len(tried)))
         problem = _problem(classifier, *both, labels, learns=name == "student")
         if problem is None:
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..accounting.budget import guarantee, stated_event
@@ -126,22 +127,37 @@ def labels_records(plan: Plan, inputs: Inputs) -> list[Record]:
             name = inputs.method.released_as or "a noisy table"
             records.append(record_of(mechanism, name, inputs.contribution))
         else:
-            name = f"{n_queries} queries of {inputs.n_teachers} teachers"
             is_all = len(plan.stages) == 1 and plan.budget is None and plan.test is None
-            own_cost = plan.own_cost if is_all else None
-            records.append(_of_queries(mechanism, name, n_queries, inputs, own_cost))
+            n_targets_with = Counter(inputs.target.n_values_by_target)
+            own_cost = plan.own_cost if is_all and len(n_targets_with) == 1 else None
+            for n_classes, n_targets in n_targets_with.items():
+                n_of_all = n_targets * n_queries  # a query of each target, for each row
+                name = f"{n_of_all} queries of {inputs.n_teachers} teachers"
+                if inputs.target.n_targets > 1:
+                    name += f", on {n_queries} rows for {_targets(n_targets, n_classes, inputs)}"
+                records.append(_of_queries(mechanism, name, n_of_all, n_classes, inputs, own_cost))
     return records
 
 
+def _targets(n_targets: int, n_classes: int, inputs: Inputs) -> str:
+    """Return some of several targets in words, by their number of classes or levels."""
+    nouns = inputs.target.kind.value_nouns
+    return f"{n_targets} {'target' if n_targets == 1 else 'targets'} of {n_classes} {nouns}"
+
+
 def _of_queries(
-    mechanism: Any, name: str, n_queries: int, inputs: Inputs, own_cost: Cost | None
+    mechanism: Any,
+    name: str,
+    n_queries: int,
+    n_classes: int,
+    inputs: Inputs,
+    own_cost: Cost | None,
 ) -> Record:
     """Return the record of a stage; its noise is known for mechanisms with their own record.
 
     `own_cost` is the cost of the stage, if it is known; for a user's mechanism, to compute it again
     may be slow.
     """
-    n_classes = inputs.target.n_values
     is_stated = "queries_record" in vars(type(mechanism))
     if not is_stated and own_cost is not None:
         return stated_record(name, own_cost)

@@ -374,7 +374,9 @@ def check_inputs(
         private = checks.check_data(
             checked, X, y, alike, sample_weight, groups, counts_records, is_found
         )
-    checks.check_several(estimator, private.target, method, synthesizer)
+    if private.target.n_targets > 1:
+        checks.check_several(estimator, private.target, method, synthesizer)
+        method.release.check_several(estimator, method, strategy_of(estimator))
     prefix = estimator._prefix if estimator.warm_start else None
     n_attempts = 0 if prefix is None else prefix.n_attempts
     seeds = seed_streams(estimator.random_state, estimator.secure, n_attempts=n_attempts)
@@ -525,6 +527,8 @@ def check_votes_and_rows(estimator: Estimator, votes: Any, X_public: Rows) -> tu
         method = votes.method
         if isinstance(method, TableMethod):
             method.check_public(X_public)
+    if votes.target.n_targets > 1:
+        method.release.check_several(estimator, method, strategy_of(estimator))
     seeds = seed_streams(estimator.random_state, estimator.secure)
     inputs = Inputs(
         estimator,

@@ -157,6 +157,9 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
         sources.append(inputs.prefix.synthesis.generator)
     unsafe = [stage for stage in stages if getattr(stage, "caveat", None) is not None]
     caveats = dict.fromkeys(f"{type(stage).__name__}: {stage.caveat}" for stage in unsafe)
+    n_queries = plan.n_queries
+    if inputs.n_teachers is not None:  # for each target
+        n_queries *= inputs.target.n_targets
     return PrivacyForecast(
         epsilon=plan.epsilon,
         delta=float(inputs.estimator.delta) if plan.delta is None else plan.delta,
@@ -164,7 +167,7 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
         unit=inputs.neighbors.unit,
         relation=inputs.neighbors.relation,
         n_teachers=inputs.n_teachers,
-        n_queries=plan.n_queries,
+        n_queries=n_queries,
         n_answered=0,
         arithmetic="exact" if plan.test is None and all(are_exact) else "real",
         generator="seed" if "seed" in sources else "system",

@@ -22,7 +22,7 @@ from ..rdp import records
 from ..releases import extra_releases
 from ..releases.base import Step
 from ..releases.prefix import Prefix, can_go_on, fixed_by
-from ..releases.published import Published, published_of, warn_of_release
+from ..releases.published import Published, published_of, warn_of_budget, warn_of_release
 from ..releases.synthetic_rows import at_one_site, steps_of_rows
 from ..releases.votes import Votes
 from ..report.formats import text_rounded_up
@@ -323,6 +323,7 @@ def _learn(run: Run) -> None:
         seed = inputs.seeds["student"]
         inputs.estimator.student_ = fit_student(student, inputs.X_public, run.published, seed)
         done(1)
+    warn_of_budget(run.plan, run.published)
     for part in run.published.parts:
         warn_of_release(run.plan, part, inputs.X_public)
     not_found = getattr(getattr(inputs.synthesis, "synthesizer", None), "not_found_", [])

@@ -51,10 +51,10 @@ _JOINED_GROUPS = (
 
 
 class _Loaded(NamedTuple):
-    """Checked records of one site; `labels` as in `_Survey`."""
+    """Checked records of one site; `columns` are those of y, and `labels` as in `_Survey`."""
 
     X: Any
-    y: np.ndarray
+    columns: list[np.ndarray]
     labels: str | None
     groups: np.ndarray | None
     sample_weight: np.ndarray | None
@@ -76,8 +76,8 @@ class _Survey:
         "groups", "sample_weight", or both, if `load` returned them.
     labels : str or None
         Kind of the labels, as in `SiteRecords`; None without records.
-    is_within : bool
-        Whether a number is within the declared bounds.
+    is_within : tuple of bool
+        Whether a number is within the declared bounds of each target.
     """
 
     name: str
@@ -85,7 +85,7 @@ class _Survey:
     form: Any
     keys: tuple[str, ...]
     labels: str | None
-    is_within: bool
+    is_within: tuple[bool, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,10 +122,10 @@ class SiteReader:
         """Return the records of the site; None if there are none."""
         loaded = self._load()
         self._check_expected(loaded)
-        X, y, _, groups, sample_weight = loaded
-        if not len(y):
+        X, columns, _, groups, sample_weight = loaded
+        if not len(columns[0]):
             return None
-        codes, is_other = self._codes(y)
+        codes, is_other = self._codes(columns)
         if self.like is not None:
             X, failed = attempt(partial(self.like, X))
             if failed is not None:
@@ -146,7 +146,7 @@ class SiteReader:
         loaded = self._load()
         survey = self._survey_of(loaded)
         if survey.n_records:
-            self._codes(loaded.y)  # raises errors
+            self._codes(loaded.columns)  # raises errors
         return survey
 
     def _load(self) -> _Loaded:
@@ -180,27 +180,35 @@ class SiteReader:
         n_records = _num_samples(X)
         if attempt(lambda: len(y))[0] != n_records:
             raise PublicError("load must return y with one value for each row of X")
-        _check_one_each(n_records, y=y, groups=groups, sample_weight=sample_weight)
-        labels, values = None, np.zeros(0, dtype=int)
+        n_targets = 1 if self.target is None else self.target.n_targets
+        _check_one_each(n_records, n_targets, y=y, groups=groups, sample_weight=sample_weight)
+        labels, columns = None, [np.zeros(0, dtype=int)] * n_targets
         if n_records:
             release = ClassRelease if issubclass(self.target_type, ClassTarget) else RangeRelease
-            values = release.check(y)
-            labels = "numbers" if release is RangeRelease else _kind_of_labels(y, values)
+            given = [y] if n_targets == 1 else self.target_type.columns(y)
+            columns = [release.check(own) for own in given]
+            pairs = zip(given, columns, strict=True)
+            kinds = ["numbers" if release is RangeRelease else _kind_of_labels(*p) for p in pairs]
+            labels = " and ".join(kinds)
         groups = None if groups is None else normalize_groups(groups, n_records)
         weight, failed = attempt(lambda: checks._checked_weight(n_records, sample_weight))
         if failed is not None:  # its text has the number of records
             raise PublicError("sample_weight must be finite numbers, one for each row of X")
         if weight is not None and ((weight < 0) | (weight > 1)).any():
             raise PublicError("sample_weight must be between 0 and 1 where records vote")
-        return _Loaded(X, values, labels, groups, weight)
+        return _Loaded(X, columns, labels, groups, weight)
 
     def _survey_of(self, loaded: _Loaded) -> _Survey:
-        X, y, labels = loaded[:3]
-        is_within = isinstance(self.target, NumberTarget) and bool(
-            ((y >= self.target.values[0]) & (y <= self.target.values[-1])).any()
-        )
+        X, columns, labels = loaded[:3]
+        is_within: tuple[bool, ...] = ()
+        if self.target is not None and self.target.kind is NumberTarget:
+            pairs = zip(columns, self.target.parts, strict=True)
+            is_within = tuple(
+                bool(((own >= part.values[0]) & (own <= part.values[-1])).any())
+                for own, part in pairs
+            )
         keys = tuple(key for key in _KEYS if getattr(loaded, key) is not None)
-        return _Survey(self.name, len(y), _form_of(X), keys, labels, is_within)
+        return _Survey(self.name, len(columns[0]), _form_of(X), keys, labels, is_within)
 
     def _check_expected(self, loaded: _Loaded) -> None:
         """Refuse records that differ from the surveyed ones in number, form or kind."""
@@ -219,22 +227,30 @@ class SiteReader:
                 "site again, so load must return the same records until the fit ends"
             )
 
-    def _codes(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    def _codes(self, columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the codes of y, and whether each label is none of the found classes."""
         if self.target is None:
-            return y, None
-        if isinstance(self.target, NumberTarget):
-            return self.target.encode_found(y), None
-        target: Any = self.target
-        codes = target.codes_with_others(y)
-        if codes is None or (not self.is_found and (codes < 0).any()):
-            raise PublicError(
-                "load returned labels that are not in classes, or are of another type"
-            )
-        return np.maximum(codes, 0), codes < 0 if self.is_found else None
+            return columns[0], None
+        parts: Any = self.target.parts
+        if self.target.kind is NumberTarget:
+            codes = [part.encode_found(own) for part, own in zip(parts, columns, strict=True)]
+            return _side_by_side(codes), None
+        codes = [part.codes_with_others(own) for part, own in zip(parts, columns, strict=True)]
+        for of_target in codes:
+            if of_target is None or (not self.is_found and (of_target < 0).any()):
+                raise PublicError(
+                    "load returned labels that are not in classes, or are of another type"
+                )
+        is_other = np.any(np.less(codes, 0), axis=0) if self.is_found else None
+        return _side_by_side([np.maximum(of_target, 0) for of_target in codes]), is_other
 
 
-def _check_one_each(n_records: int, **given: Any) -> None:
+def _side_by_side(columns: list[np.ndarray]) -> np.ndarray:
+    """Return codes of several targets as columns, and those of one target unchanged."""
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+
+def _check_one_each(n_records: int, n_targets: int, **given: Any) -> None:
     """Refuse values that later checks would refuse with the number of records in the message.
 
     The number of records of each site is private.
@@ -246,7 +262,10 @@ def _check_one_each(n_records: int, **given: Any) -> None:
             shape: Any = (len(values),)
         else:
             shape, _ = attempt(partial(np.shape, values))
-        if shape != (n_records,) and (name, shape) != ("y", (n_records, 1)):
+        if name == "y" and n_targets > 1:
+            if shape != (n_records, n_targets):
+                raise PublicError(f"y must have {n_targets} columns, one for each target")
+        elif shape != (n_records,) and (name, shape) != ("y", (n_records, 1)):
             raise PublicError(f"{name} must have one value for each row of X")
 
 
@@ -327,12 +346,14 @@ def records_of(
     if not n_records:
         raise ValueError("no site has a record: load must return at least one row of one site")
     _check_alike(found)
-    if isinstance(target, NumberTarget) and not any(survey.is_within for survey in found):
-        low, high = target.values[[0, -1]]
-        raise ValueError(
-            f"all of y lies outside of bounds=({low:g}, {high:g}) at all sites: give bounds in the "
-            "unit of y"
-        )
+    for number, are_within in enumerate(zip(*(each.is_within for each in found), strict=True)):
+        if not any(are_within):
+            low, high = target.parts[number].values[[0, -1]]
+            of_y = "y" if len(target.parts) == 1 else f"column {number} of y"
+            raise ValueError(
+                f"all of {of_y} lies outside of bounds=({low:g}, {high:g}) at all sites: give "
+                "bounds in the unit of y"
+            )
     labels = next(survey.labels for survey in found if survey.labels is not None)
     if target is None and estimator.epsilon is None and labels != "truth values":
         raise ValueError(
@@ -369,12 +390,6 @@ def _check_supported(estimator: Estimator, X_public: Rows, given: dict[str, Any]
             raise ValueError(
                 f"{name} must be None when X is Sites, because load returns it: return {returned}"
             )
-    target = estimator._declared_target()
-    if target is not None and target.n_targets > 1:
-        raise ValueError(
-            f"records at sites have one target, and {target.n_targets} are declared: make one fit "
-            "for each target, and add up their costs with a ledger"
-        )
     if estimator.releases:
         raise ValueError(
             "releases must be None when X is Sites, because a release of your own counts records "
@@ -455,7 +470,7 @@ def check_data(
         checks.check_features(estimator, X_public, "X_public", reset=True)
     at_sites = replace(
         X.with_readers(target=target, is_found=is_found),
-        has_others=is_found and isinstance(target, ClassTarget),
+        has_others=is_found and target is not None and target.kind is ClassTarget,
     )
     return PrivateData(X=None, codes=None, target=target, at_sites=at_sites)
 

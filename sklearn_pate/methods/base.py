@@ -52,7 +52,7 @@ class Method(CheckedEstimator, metaclass=ABCMeta):
     #: Description of the released table, for privacy statements; empty if no table is released.
     released_as = ""
 
-    #: Whether `y` may have several columns, so that the contribution counts one vote for each.
+    #: Whether `y` may have several columns, so that one unit changes one vote for each.
     accepts_several_targets = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class VotingMethod(Method):
         -------
         ndarray of shape (n_queries, n_classes), int
             Vote counts. Each row sums to `n_teachers_`. With a `temperature`, sums of
-            probabilities, as floats.
+            probabilities, as floats. For several targets, the columns of each in turn.
         """
 
 

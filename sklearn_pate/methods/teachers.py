@@ -1,8 +1,9 @@
 """Method `teachers`: models trained on parts of the private data vote on public rows.
 
 Statistic: votes, by queried row and class. Contribution: each record reaches one teacher, so one
-unit changes at most one vote on each row (`partition`). Noise: from the aggregator, on each queried
-row. Read-out: a student that learns the released labels.
+unit changes at most one vote on each row (`partition`). For several targets, it is one vote for
+each, and a row has a query for each (`accounting.targets`). Noise: from the aggregator, on each
+queried row. Read-out: a student that learns the released labels.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ class Teachers(VotingMethod):
     >>> ensemble.vote(private, X[:1])
     array([[5, 0, 0]])
     """
+
+    accepts_several_targets = True
 
     #: Whether each teacher loads the private data of its own site.
     are_sites = False
@@ -217,7 +220,8 @@ class Teachers(VotingMethod):
             except for known phrases.
         """
         n_queries, target = _num_samples(X_query), private.target
-        network = batched_network(self._own, private.X, X_query, self.timeout)
+        n_targets = target.n_targets
+        network = batched_network(self._own, private.X, X_query, self.timeout, n_targets)
         threads = workers.threads_per_worker(self.n_jobs) if network is None else None
         here = {"config": get_config(), "timeout": self.timeout, "caller": os.getpid()}
         settings = Settings(target, temperature, self.keep_teachers, threads=threads, **here)
@@ -234,6 +238,7 @@ class Teachers(VotingMethod):
         else:
             start = partial(train_together, network, X_query=X_query, settings=settings)
         sums = np.zeros((n_queries, target.n_values), dtype=np.int64)
+        sums_by_target = [sums[:, columns] for columns in target.columns_by_target]
         rows = np.arange(n_queries)
         teachers: list[Any] = [None] * self._assignment.n_teachers
         if self.keep_teachers:
@@ -245,10 +250,12 @@ class Teachers(VotingMethod):
                 return f"teacher {result.number} failed: {problem}"
             if self.keep_teachers:
                 teachers[result.number] = fitted
-            if temperature is None:
-                sums[rows, result.votes] += 1
-            else:
-                np.add(sums, np.asarray(result.votes), out=sums)
+            votes = result.votes if n_targets > 1 else [result.votes]
+            for of_target, own in zip(sums_by_target, votes, strict=True):
+                if temperature is None:
+                    of_target[rows, own] += 1
+                else:
+                    np.add(of_target, np.asarray(own), out=of_target)
             return None
 
         tasks = self._tasks(private, X_query, settings, seed)

@@ -248,6 +248,27 @@ class VotesRelease(ABC):
         """
         return None
 
+    def check_several(self, estimator: Estimator, method: Method, strategy: Any) -> None:
+        """Raise an error if labels of several targets cannot be released.
+
+        This implementation accepts all parameters.
+
+        Parameters
+        ----------
+        estimator : PATEClassifier
+            Estimator with the parameters.
+        method : Method
+            The method of the fit.
+        strategy : object
+            The query strategy.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is for one target.
+        """
+        return None
+
     @abstractmethod
     def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
         """Return the indices of the public rows to vote on."""

@@ -10,7 +10,10 @@ import numpy as np
 
 from .._sklearn import _safe_indexing
 from ..accounting import Curator, StageRecord, plan_queries
+from ..accounting.budget import check_stages
+from ..accounting.curator import SeveralCurator
 from ..accounting.findings import errors_of, summary_of
+from ..accounting.targets import check_several
 from ..aggregators import GNMax, Released, SoftVote
 from ..encoding.targets import ClassTarget, NumberTarget
 from ..exceptions import TeacherError
@@ -54,7 +57,7 @@ class LabelsRelease(VotesRelease):
             estimator.n_queries,
             n_public=inputs.n_public,
             n_teachers=_number_of_teachers(inputs),
-            n_classes=inputs.target.n_values,
+            n_classes=inputs.target.n_classes,
             epsilon=inputs.cap[0],
             delta=inputs.cap[1],
             accounting=estimator.accounting,
@@ -71,13 +74,30 @@ class LabelsRelease(VotesRelease):
             )
         return plan
 
+    def check_several(self, estimator: Estimator, method: Method, strategy: Any) -> None:
+        """Raise an error if queries of several targets are not supported; see `VotesRelease`."""
+        mechanism = self.mechanism(estimator, method)
+        stages, _ = check_stages(
+            mechanism, [1] * len(mechanism) if isinstance(mechanism, list) else 1, n_public=2**62
+        )
+        check_several(stages, estimator.accounting)
+        if count_rounds(strategy) > 1:
+            raise ValueError(
+                f"query_strategy={estimator.query_strategy!r} selects queries in rounds, by the "
+                "labels of one target, and y has several: use query_strategy='random'"
+            )
+
     def dry_run(self, inputs: Inputs, plan: Plan) -> None:
         """Try user-defined mechanisms on made-up votes, before labels are paid for.
 
         Mechanisms of this library are not tried, because they take seconds with many classes.
         """
+        for n_classes in dict.fromkeys(inputs.target.n_values_by_target):
+            self._dry_run_of_one(inputs, plan, n_classes)
+
+    def _dry_run_of_one(self, inputs: Inputs, plan: Plan, n_classes: int) -> None:
+        """Try user-defined mechanisms on made-up votes for one target."""
         n_teachers = _number_of_teachers(inputs)
-        n_classes = inputs.target.n_values
         votes = np.zeros((2, n_classes), dtype=np.int64)
         votes[0, 0] = n_teachers  # all agree
         votes[1, 1] = n_teachers // 2  # two classes share the votes
@@ -116,7 +136,7 @@ class LabelsRelease(VotesRelease):
     def rows(self, inputs: Inputs, plan: Plan) -> np.ndarray:
         """Return the indices of the public rows to vote on."""
         choice = Choice(inputs.make_strategy, inputs.X_public, inputs.seeds["queries"])
-        return choice.rows_to_vote_on(plan, n_classes=inputs.target.n_values)
+        return choice.rows_to_vote_on(plan, n_classes=inputs.target.max_n_values)
 
     def of_rows(self, votes: Votes, rows: np.ndarray) -> Votes:
         """Select the votes on some rows from votes on all public rows."""
@@ -196,15 +216,20 @@ class LabelsRelease(VotesRelease):
         cap = None
         if plan.budget is not None and plan.own_cost is not None:
             cap = plan.own_cost.epsilon(delta)[0]  # `plan.epsilon` includes earlier releases
-        return Curator(
-            published.records,
-            counts,
-            delta,
-            teacher_indices=votes.teacher_indices,
-            teachers=votes.teachers,
-            test=plan.test,
-            cap=cap,
-        )
+        given: dict[str, Any] = {
+            "teacher_indices": votes.teacher_indices,
+            "teachers": votes.teachers,
+            "test": plan.test,
+            "cap": cap,
+        }
+        columns_by_target = votes.target.columns_by_target
+        if len(columns_by_target) == 1:
+            return Curator(published.records, counts, delta, **given)
+        parts = [
+            Curator(part.records, counts[:, columns], delta, teacher_indices=None)
+            for part, columns in zip(published.parts, columns_by_target, strict=True)
+        ]
+        return SeveralCurator(parts, counts, delta, **given)
 
 
 def _number_of_teachers(inputs: Inputs) -> int:
@@ -221,7 +246,7 @@ def handed_out(private: Any, X_public: Rows) -> tuple[PrivateData, Rows]:
 
 
 def are_complete(votes: Votes) -> bool:
-    """Return whether votes in each row sum to the number of teachers.
+    """Return whether votes in each row sum to the number of teachers, for each target.
 
     Probabilities are rounded down, so their sums may be smaller.
     """
@@ -231,7 +256,9 @@ def are_complete(votes: Votes) -> bool:
         return False
     if not (counts >= 0).all():
         return False
-    sums = counts.sum(axis=1, dtype=float)  # small types would round or overflow
+    columns_by_target = votes.target.columns_by_target
+    # Small types would round or overflow
+    sums = np.array([counts[:, columns].sum(axis=1, dtype=float) for columns in columns_by_target])
     if votes.temperature is not None:  # probabilities are rounded down
         return bool((sums <= n_teachers * (1 + 1e-9)).all())
     return bool((sums == n_teachers).all() and (counts == np.floor(counts)).all())
@@ -247,22 +274,39 @@ def _ask_round(
     proba: Any,
     noise: np.random.Generator,
 ) -> int:
-    """Release the labels of one round, and return the number of labels within the budget."""
+    """Release the labels of one round, and return the number of rows within the budget."""
     student_proba = proba[rows[positions]] if aggregator.uses_student_proba else None
+    counts, columns_by_target = votes.counts[positions], votes.target.columns_by_target
     with suppress_output():  # a user's mechanism may print votes
         sampled = redacted(
-            lambda: _checked_release(aggregator, votes.counts[positions], student_proba, noise),
+            lambda: [
+                _checked_release(aggregator, counts[:, columns], student_proba, noise)
+                for columns in columns_by_target
+            ],
             f"{type(aggregator).__name__} could not draw labels:",
             "The cost of the plan is spent. Try the mechanism on made-up votes",
         )
-    n_queried = plan.allowed(aggregator, sampled.paid)
+    n_queried = _allowed(plan, aggregator, sampled)
     # Labels beyond the budget were drawn as well, but they are discarded
     queried = positions[:n_queried]
-    sampled = sampled.first(n_queried)
     student_proba = None if student_proba is None else student_proba[:n_queried]
-    record = StageRecord(aggregator, n_queried, student_proba, sampled.paid)
-    published.add(record, queried, rows[queried], sampled)
+    for part, of_target in zip(published.parts, sampled, strict=True):
+        of_target = of_target.first(n_queried)
+        record = StageRecord(aggregator, n_queried, student_proba, of_target.paid)
+        part.add(record, queried, rows[queried], of_target)
     return n_queried
+
+
+def _allowed(plan: Plan, aggregator: Any, sampled: list[Released]) -> int:
+    """Return the number of rows within the budget, from the releases of each target."""
+    if len(sampled) == 1:
+        return plan.allowed(aggregator, sampled[0].paid)
+    if len({len(of_target.paid) for of_target in sampled}) > 1:
+        raise ValueError(
+            f"{type(aggregator).__name__} stopped at different rows for different targets, which "
+            "is not supported: draw a label, or -1, for each query"
+        )
+    return plan.allowed(aggregator, np.column_stack([of_target.paid for of_target in sampled]))
 
 
 def _checked_release(

@@ -165,6 +165,11 @@ class Published:
             estimator.released_ = self.extra_releases
 
     @property
+    def weights_labels(self) -> bool:
+        """Whether class weights apply to labels from teachers."""
+        return self.table is None and self._class_weight is not None
+
+    @property
     def public_labels(self) -> np.ndarray:
         """Label code of each public row, -1 if it has none; for numbers, its mean or NaN."""
         return self.target.decode(self.labels, self.soft_labels)
@@ -274,20 +279,40 @@ class SeveralPublished:
         published = cls(estimator.privacy_spent_, estimator, len(labels), target)
         for number, part in enumerate(published.parts):
             part.labels = part.target.labels_of(labels[:, number])
-            part.soft_labels = estimator.public_soft_labels_[number]
+            if estimator.public_soft_labels_ is not None:
+                part.soft_labels = estimator.public_soft_labels_[number]
             part.query_indices = estimator.query_indices_
-            part.table = estimator.table_.tables[number]
+            if hasattr(estimator, "table_"):
+                part.table = estimator.table_.tables[number]
         return published
 
     @property
     def spent(self) -> PrivacySpent:
-        """Privacy statement with the numbers of queries and answers so far."""
-        return self.parts[0].spent
+        """Privacy statement with the numbers of queries and answers so far.
+
+        If teachers voted, each target has queries and answers of its own.
+        """
+        parts = self.parts
+        if not parts[0].records:
+            return parts[0].spent
+        n_queries = sum(len(part.query_indices) for part in parts)
+        n_answered = sum(int((part.labels >= 0).sum()) for part in parts)
+        return dataclasses.replace(parts[0].spent, n_queries=n_queries, n_answered=n_answered)
 
     @spent.setter
     def spent(self, spent: PrivacySpent) -> None:
         for part in self.parts:
             part.spent = spent
+
+    @property
+    def query_indices(self) -> np.ndarray:
+        """Indices of the queried public rows, in order, which are the same for all targets."""
+        return self.parts[0].query_indices
+
+    @property
+    def positions(self) -> list[np.ndarray]:
+        """The queries of each round, as positions among the rows with votes."""
+        return self.parts[0].positions
 
     @property
     def table(self) -> SeveralTables | None:
@@ -303,16 +328,18 @@ class SeveralPublished:
     def show(self, estimator: Estimator) -> None:
         """Set the attributes of an estimator that hold published results."""
         estimator.privacy_spent_ = self.spent
-        estimator.query_indices_ = self.parts[0].query_indices
+        estimator.query_indices_ = self.query_indices
         estimator.public_labels_ = self.public_labels
-        estimator.public_soft_labels_ = [part.soft_labels for part in self.parts]
+        soft_labels = [part.soft_labels for part in self.parts]
+        are_soft = any(soft is not None for soft in soft_labels)
+        estimator.public_soft_labels_ = soft_labels if are_soft else None
         if self.table is not None:
             estimator.table_ = self.table
 
     def student(self, estimator: Estimator, method: Method) -> Any:
         """Return the unfitted student, or a list of the default student of each target."""
-        if estimator.student is not None:
-            return estimator.student
+        if estimator.student is not None or self.table is None:
+            return student_of(estimator, method)
         return [part.student(estimator, method) for part in self.parts]
 
 
@@ -370,12 +397,6 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
     X_public : array-like with n_public rows
         The public rows.
     """
-    n_queried = len(released.query_indices)
-    if plan.budget is not None and n_queried < plan.n_queries:
-        warn(
-            f"epsilon={plan.epsilon:g} paid for {n_queried} of the {plan.n_queries} requested "
-            "queries; only those were asked. Use more noise or raise epsilon to answer all queries"
-        )
     warn_of_shift(released, getattr(released.table, "shift", None))
     if warn_of_one_class(released, plan):
         return
@@ -405,6 +426,24 @@ def warn_of_release(plan: Plan, released: Published, X_public: Rows) -> None:
                 "ordered, predict a number with PATERegressor; a larger epsilon or more records "
                 "may help as well. Each new fit spends more of the privacy budget"
             )
+
+
+def warn_of_budget(plan: Plan, released: Any) -> None:
+    """Warn if the budget stopped the queries.
+
+    Parameters
+    ----------
+    plan : Plan
+        Plan of the fit.
+    released : Published or SeveralPublished
+        Results of the fit.
+    """
+    n_queried = len(released.query_indices)
+    if plan.budget is not None and n_queried < plan.n_queries:
+        warn(
+            f"epsilon={plan.epsilon:g} paid for {n_queried} of the {plan.n_queries} requested "
+            "queries; only those were asked. Use more noise or raise epsilon to answer all queries"
+        )
 
 
 def warn_of_shift(released: Published, shift: PublicShift | None) -> None:

@@ -90,7 +90,8 @@ def _about_targets(plan: "Plan") -> list[Line]:
     if summary is None or summary.n_targets == 1:
         return []
     text = f"{summary.n_targets}, each with up to {summary.n_classes} "
-    text += f"{summary.target_type.value_nouns}; a record counts once for each"
+    each = "a record counts once" if summary.n_teachers is None else "each queried row has a query"
+    text += f"{summary.target_type.value_nouns}; {each} for each"
     return [("targets", text)]
 
 
@@ -168,7 +169,8 @@ def _about_teachers(plan: "Plan", summary: "MethodSummary", n_teachers: int) -> 
 
 
 def _means_of_teachers(plan: "Plan", summary: "MethodSummary", noise: Line) -> list[Line]:
-    means = f"{plan.n_labels}, of {summary.n_classes} levels ({plan.n_public} public rows)"
+    means = f"{plan.n_labels}{_of_each_target(summary)}, of {summary.n_classes} levels "
+    means += f"({plan.n_public} public rows)"
     return [("means", means), noise]
 
 
@@ -182,15 +184,19 @@ def _labels_of_teachers(plan: "Plan", summary: "MethodSummary", noise: Line) -> 
             "the right class, and all others on one other class"
         )
     labels = (
-        f"{'' if plan.answers_all else 'at most '}{plan.n_labels}, on average "
-        f"{number(plan.labels_per_class)} for each of {summary.n_classes} classes "
-        f"({plan.n_queries} queries, {plan.n_public} public rows)"
+        f"{'' if plan.answers_all else 'at most '}{plan.n_labels}{_of_each_target(summary)}, on "
+        f"average {number(plan.labels_per_class)} for each of {summary.n_classes} classes "
+        f"({plan.n_queries * summary.n_targets} queries, {plan.n_public} public rows)"
     )
     lines = [("labels", labels), noise, ("right", right), *_about_rare_class(plan)]
     if not plan.answers_all:
         answered = " / ".join(percent(at.answered) for at in shares)
         lines.append(("answered", f"{answered} of the queries, {agree}"))
     return lines
+
+
+def _of_each_target(summary: "MethodSummary") -> str:
+    return " for each target" if summary.n_targets > 1 else ""
 
 
 def _noise_of_stage(mechanism: Any, n_queries: int, n_teachers: int) -> str:

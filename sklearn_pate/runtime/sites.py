@@ -55,8 +55,9 @@ class SiteRecords(Private):
         Number of records of all sites together.
     forms : tuple of array-like with 0 rows
         Columns and dtypes of the records of each site.
-    labels : {"truth values", "numbers", "text"}
-        Kind of the labels.
+    labels : str
+        Kind of the labels, "truth values", "numbers" or "text"; for several targets, the kinds of
+        all, joined.
     has_groups, has_weight : bool
         Whether sites return groups, and weights.
     has_others : bool, default=False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..encoding.dtypes import difference
-from ..encoding.targets import ClassTarget
+from ..encoding.targets import Target
 from ..identifiers import normalize_names
 from ..runtime.isolation import PublicError, attempt
 
@@ -54,10 +54,11 @@ class Sites:
     -----
     Where records vote, the number of records of all sites together is public under "replace one",
     as it is for pooled records. The number of each site is not, and no result, error or pickle has
-    it. Votes and sums reach the process of the fit without noise, and the sums of a site with few
-    records are nearly its rows: this process must be trusted. Identifiers of two sites are not
-    compared: the records of a group at each site are a group of their own. A person with records
-    at two sites is two groups, as `privacy_spent_.not_covered` states.
+    it. Several targets must be declared, with a list in `classes` or `bounds` for each. Votes and
+    sums reach the process of the fit without noise, and the sums of a site with few records are
+    nearly its rows: this process must be trusted. Identifiers of two sites are not compared: the
+    records of a group at each site are a group of their own. A person with records at two sites is
+    two groups, as `privacy_spent_.not_covered` states.
 
     Examples
     --------
@@ -103,7 +104,7 @@ class Site:
 
     load: Callable[[str], Any]
     name: str
-    target: ClassTarget
+    target: Target
 
     def read(self, X_query: Rows) -> tuple[Any, np.ndarray]:
         """Load X and y, check them, and return X and the codes of y.
@@ -116,12 +117,16 @@ class Site:
         if len(loaded) != 2:
             raise PublicError("load must return X and y")
         X, y = loaded
-        y = np.asarray(y)
         if not hasattr(X, "shape"):
             X = np.asarray(X)
-        if y.shape != X.shape[:1] or X.shape[1:] != X_query.shape[1:]:
+        columns = self._columns(y)
+        if (
+            any(column.shape != X.shape[:1] for column in columns)
+            or X.shape[1:] != X_query.shape[1:]
+        ):
             raise PublicError(
                 "load must return X with the columns of X_public, and y with one label per row"
+                f"{' and target' if len(columns) > 1 else ''}"
             )
         if difference(X, X_query) is not None:
             raise PublicError(
@@ -129,7 +134,18 @@ class Site:
                 "dtypes and categories. Fix categories in advance: dictionaries of Arrow and "
                 "Categorical of polars assign codes in order of appearance"
             )
-        codes = self.target.codes_of(y)
-        if codes is None:
+        parts: Any = self.target.parts
+        codes = [part.codes_of(own) for part, own in zip(parts, columns, strict=True)]
+        if any(of_target is None for of_target in codes):
             raise PublicError("load returned labels that are not in classes")
-        return X, codes
+        return X, np.column_stack(codes) if len(codes) > 1 else codes[0]
+
+    def _columns(self, y: Any) -> list[np.ndarray]:
+        """Return the labels of each target as an array."""
+        n_targets = self.target.n_targets
+        if n_targets == 1:
+            return [np.asarray(y)]
+        columns, _ = attempt(lambda: self.target.kind.columns(y))
+        if columns is None or len(columns) != n_targets:
+            raise PublicError(f"load must return y with {n_targets} columns, one for each target")
+        return columns

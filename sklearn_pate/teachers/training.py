@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.utils.validation import has_fit_parameter
 
-from .._sklearn import _num_samples
+from .._sklearn import _num_samples, learns_columns_only, learns_several
 from ..encoding.targets import Target
 from ..exceptions import warn
 from ..rdp.discrete import TICKS
@@ -144,10 +144,12 @@ class Result(NamedTuple):
     ----------
     number : int
         Number of the teacher.
-    votes : ndarray or None
-        Codes of labels, or ticks of probability; None if the teacher failed.
-    fitted : estimator, bytes or None
-        The fitted teacher, or its pickle for `received`; None if teachers are not kept.
+    votes : ndarray, list of ndarray or None
+        Codes of labels, or ticks of probability; None if the teacher failed. For several targets, a
+        list with the votes for each.
+    fitted : estimator, bytes, list of these or None
+        The fitted teacher, or its pickle for `received`; None if teachers are not kept. A list if
+        there is one for each of several targets; an entry is None if its target needed no fit.
     problem : str or None
         Public description of a failure; None if there is no failure.
     is_cached : bool
@@ -155,7 +157,7 @@ class Result(NamedTuple):
     """
 
     number: int
-    votes: np.ndarray | None = None
+    votes: Any = None
     fitted: Any = None
     problem: str | None = None
     is_cached: bool = True
@@ -234,7 +236,7 @@ def _loaded(task: Task) -> Task:
     return task._replace(part=Part(X, codes), key=key)
 
 
-def _train(key: Any, task: Task) -> tuple[np.ndarray, Any]:
+def _train(key: Any, task: Task) -> tuple[Any, Any]:
     """Fit a teacher; return its votes, and the teacher if it is kept.
 
     joblib's `Memory` caches this result by `key` alone.
@@ -248,19 +250,75 @@ def _train(key: Any, task: Task) -> tuple[np.ndarray, Any]:
     return result
 
 
-def fit_and_predict(task: Task) -> tuple[np.ndarray, Any]:
-    """Fit a teacher in isolation, and return its votes, and the teacher itself if it is kept."""
+def fit_and_predict(task: Task) -> tuple[Any, Any]:
+    """Fit a teacher, and return its votes, and the teacher itself if it is kept.
+
+    For several targets, the votes are a list with the votes for each. An estimator that learns
+    several targets at once is fitted once, and any other for each target. A target with one value
+    among the records of the teacher gets constant votes, and is left out of the fit.
+    """
+    if task.settings.target.n_targets == 1:
+        return _fit_in_isolation(task)
+    tasks = _tasks_by_target(task)
+    votes = [constant_votes(each) for each in tasks]
+    varying = [number for number, known in enumerate(votes) if known is None]
+    if learns_several(task.estimator):
+        is_column = len(varying) == 1 and learns_columns_only(task.estimator)
+        together, fitted = _fit_in_isolation(_of_some_targets(task, varying), is_column)
+        for number, own in zip(varying, together if len(varying) > 1 else [together], strict=True):
+            votes[number] = own
+        return votes, fitted
+    teachers: list[Any] = [None] * len(tasks)
+    for number in varying:
+        votes[number], teachers[number] = _fit_in_isolation(tasks[number])
+    return votes, teachers if task.settings.keep else None
+
+
+def _tasks_by_target(task: Task) -> list[Task]:
+    """Return a task for each of several targets, with a seed of its own."""
+    X, weight = task.records.X, task.records.weight
+    codes: Any = task.records.codes
+    seeds = [np.random.SeedSequence([task.seed, number]) for number in range(np.shape(codes)[1])]
+    return [
+        task._replace(
+            seed=int(seed.generate_state(1)[0]) % 2**31,
+            settings=task.settings._replace(target=part),
+            part=Part(X, own, weight),
+        )
+        for part, own, seed in zip(
+            task.settings.target.parts, np.transpose(codes), seeds, strict=True
+        )
+    ]
+
+
+def _of_some_targets(task: Task, numbers: list[int]) -> Task:
+    """Return the task of a teacher for some of several targets, by their numbers."""
+    X, codes, weight = task.records
+    target = Target.of_parts([task.settings.target.parts[number] for number in numbers])
+    own = np.asarray(codes)[:, numbers]
+    return task._replace(
+        settings=task.settings._replace(target=target),
+        part=Part(X, own if len(numbers) > 1 else own[:, 0], weight),
+    )
+
+
+def _fit_in_isolation(task: Task, is_column: bool = False) -> tuple[Any, Any]:
+    """Fit a teacher for all targets of a task at once; see `fit_and_predict`.
+
+    If `is_column`, `y` of a single target has two axes, for an estimator that accepts no other.
+    """
     settings = task.settings
     with isolated(task.seed), config_context(**settings.config):
-        votes, fitted = _votes_and_teacher(task)  # their side effects end within the block
+        # Their side effects end within the block
+        votes, fitted = _votes_and_teacher(task, is_column)
         is_pickled = task.memory.location is not None or os.getpid() != settings.caller
         if fitted is not None and is_pickled:
             fitted = pickled(fitted)
     return votes, fitted
 
 
-def _votes_and_teacher(task: Task) -> tuple[np.ndarray, Any]:
-    """Run the steps of `fit_and_predict` in the isolated block."""
+def _votes_and_teacher(task: Task, is_column: bool) -> tuple[Any, Any]:
+    """Run the steps of `_fit_in_isolation` in the isolated block."""
     settings = task.settings
     # Kept teachers must pickle, which copied functions of the main program do not
     fitted = isolated_clone(task.estimator, task.seed, functions=not settings.keep)
@@ -274,11 +332,16 @@ def _votes_and_teacher(task: Task) -> tuple[np.ndarray, Any]:
     weights = {}
     if part.weight is not None and has_fit_parameter(fitted, "sample_weight"):
         weights["sample_weight"] = part.weight
-    fitted.fit(part.X, settings.target.teacher_values(part.codes), **weights)
+    y = settings.target.teacher_values(part.codes)
+    fitted.fit(part.X, y[:, None] if is_column else y, **weights)
     if settings.needs_proba:
         answered, classes = fitted.predict_proba(X_query), fitted.classes_
+        if is_column:
+            answered, classes = answered[0], classes[0]
     else:
         answered, classes = fitted.predict(X_query), None
+        if is_column:
+            answered = np.ravel(answered)
     votes = votes_of(answered, classes, task.X_query, settings)
     return votes, fitted if settings.keep else None
 
@@ -286,8 +349,14 @@ def _votes_and_teacher(task: Task) -> tuple[np.ndarray, Any]:
 # --- votes: codes of labels, or ticks of probability ---------------------------------------------
 
 
-def constant_votes(task: Task) -> np.ndarray | None:
-    """Return the votes of a teacher without records or with one class, else None."""
+def constant_votes(task: Task) -> Any:
+    """Return the votes of a teacher without records or with one class, else None.
+
+    For several targets, they are a list with the votes for each, if none requires a fit.
+    """
+    if task.settings.target.n_targets > 1:
+        votes = [constant_votes(each) for each in _tasks_by_target(task)]
+        return None if any(known is None for known in votes) else votes
     settings, n_queries = task.settings, _num_samples(task.X_query)
     target = settings.target
     present = np.unique(np.asarray(task.records.codes))
@@ -300,11 +369,30 @@ def constant_votes(task: Task) -> np.ndarray | None:
     return target.votes_at(np.full(n_queries, code))
 
 
-def votes_of(
-    answered: np.ndarray, classes: ArrayLike, X_query: Rows, settings: Settings
-) -> np.ndarray:
-    """Return the predictions of a teacher, or its probabilities, as votes."""
+def votes_of(answered: Any, classes: Any, X_query: Rows, settings: Settings) -> Any:
+    """Return the predictions of a teacher, or its probabilities, as votes.
+
+    For several targets, predictions are columns and probabilities are a list, as in scikit-learn,
+    and the result is a list with the votes for each.
+    """
     n_queries = _num_samples(X_query)
+    parts = settings.target.parts
+    if len(parts) > 1:
+        if settings.needs_proba:
+            is_valid = isinstance(answered, list) and len(answered) == len(parts) == len(classes)
+            columns = answered
+        else:
+            is_valid = np.shape(answered) == (n_queries, len(parts))
+            columns, classes = np.transpose(answered), [None] * len(parts)
+        if not is_valid:
+            raise PublicError(
+                "predict of a teacher of several targets must return one column for each target, "
+                "and predict_proba a list with the probabilities of each"
+            )
+        return [
+            votes_of(own, seen, X_query, settings._replace(target=part))
+            for part, own, seen in zip(parts, columns, classes, strict=True)
+        ]
     if not settings.needs_proba:
         return settings.target.votes_of(answered, n_queries)
     if np.shape(answered)[:1] != (n_queries,):
@@ -385,6 +473,9 @@ def pickled(fitted: Any) -> bytes:
 
 def received(fitted: Any) -> tuple[Any, str | None]:
     """Return the fitted teacher of a `Result`, and a message if it could not be loaded."""
+    if isinstance(fitted, list):
+        teachers, problems = zip(*map(received, fitted), strict=True)
+        return list(teachers), next((each for each in problems if each is not None), None)
     if not isinstance(fitted, bytes):
         return fitted, None
     with isolated(0):
@@ -433,7 +524,11 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def batched_network(
-    estimators: list[Estimator], X: Rows, X_query: Rows, timeout: float | None
+    estimators: list[Estimator],
+    X: Rows,
+    X_query: Rows,
+    timeout: float | None,
+    n_targets: int = 1,
 ) -> Any:
     """Return the `BatchedTeachers` if teachers can be trained together, else None."""
     skorch = sys.modules.get("skorch")
@@ -451,6 +546,8 @@ def batched_network(
         reason: str | None = "base_estimator is a list"
     elif isinstance(X, Sites):
         reason = "the data of sites stay with their workers"
+    elif n_targets > 1:
+        reason = "y has several targets"
     elif timeout is not None:
         reason = "timeout is for one teacher at a time"
     else:
