@@ -26,7 +26,7 @@ from .encoding.dtypes import RowForm
 from .encoding.targets import ClassTarget, Target
 from .fitting import run, targets, trials
 from .fitting.checks import check_features
-from .fitting.export import Saved, handed_over, libraries_of
+from .fitting.export import Saved, handed_over, libraries_of, readable_rows
 from .fitting.inputs import (
     STRATEGIES,
     are_same_rows,
@@ -458,7 +458,8 @@ class PATEEstimator(CheckedEstimator):
         student's libraries. Two attributes describe it: `privacy_spent_`, the dict of
         `PrivacySpent.to_dict`, and `libraries_`, a dict with the versions of the libraries that it
         requires. The `classes_` of a classifier are the labels on which the student was trained: a
-        label that was never released has no column in `predict_proba`.
+        label that was never released has no column in `predict_proba`. After a fit on polars, the
+        export of a default student reads pandas: call ``predict(X.to_pandas())``.
 
         Parameters
         ----------
@@ -502,6 +503,7 @@ class PATEEstimator(CheckedEstimator):
         """
         check_is_fitted(self)
         X = getattr(self, "X_synthetic_", None) if X is None else public_rows(X)
+        X = readable_rows(self, X)
         model = handed_over(self, X)
         has_names = hasattr(self, "feature_names_in_")
         frames = [pd.DataFrame() if X is None else X] if has_names else []
