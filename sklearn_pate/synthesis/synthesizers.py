@@ -437,6 +437,9 @@ class ColumnSynthesizer(Synthesizer):
     #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
 
+    #: Names of the columns that `guess_by_dtype` takes for texts.
+    guessed_texts: Sequence[Any] = ()
+
     _parameter_constraints = {
         "bounds": [dict, list, tuple, np.ndarray, None],
         "categories": [dict, None],
@@ -473,11 +476,13 @@ class ColumnSynthesizer(Synthesizer):
         `like` then loses no values of these rows, before the schema is estimated.
         """
         if self._places:
-            columns = columns_of(checked_table(X)).values()
-            kinds = [kind_of_values(values.dtype) for values in columns]
+            columns = columns_of(checked_table(X))
+            kinds = [kind_of_values(values.dtype) for values in columns.values()]
             texts = ["a", "b"]
             guesses = [_GUESS if kinds[k] in "iuf" else texts for k in self._places]
             self._guess = self._guessed(guesses)
+            names = list(columns)
+            self.guessed_texts = [names[k] for k in self._places if kinds[k] not in "iuf"]
 
     def _guessed(self, estimates: list[Any]) -> Columns:
         """Return columns with a made-up schema of the undeclared ones."""
