@@ -318,6 +318,27 @@ def test_audit_of_schema_release_refutes_noise_that_is_too_small(factor, global_
     assert found > 0.7 * factor  # the audit has power
 
 
+def test_noise_of_many_trees_is_independent_and_as_large_as_claimed(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    release = SchemaRelease(70, 1.0, 1e-8)
+    leaves = {k: rng.integers(0, 5 * TICKS, N_LEAVES) for k in range(70)}
+    noisy = release.publish_values((leaves, {}), rng)
+    exact = {
+        k: [tree.reshape(2**i, -1).sum(axis=1) for i in range(1, 10)] for k, tree in leaves.items()
+    }
+    noise = np.array(
+        [np.concatenate(noisy.trees[k]) - np.concatenate(exact[k]) / TICKS for k in range(70)]
+    )
+    assert noise.shape == (70, 2 * N_LEAVES - 2)
+    squares = (noise**2).sum() / noisy.sd_trees**2
+    assert chi2.ppf(1e-4, noise.size) < squares < chi2.ppf(1 - 1e-4, noise.size)
+    correlation = np.corrcoef(noise)[np.triu_indices(70, 1)]
+    assert np.abs(correlation).max() < 6 / math.sqrt(noise.shape[1])
+    assert all(
+        list(map(len, tree)) == [2**i for i in range(1, 10)] for tree in noisy.trees.values()
+    )
+
+
 @pytest.mark.parametrize("n_lower", [0, 1])
 def test_audit_of_threshold_refutes_one_that_is_a_record_lower(n_lower, global_random_seed):
     """Frequency of a text of one record among those published, by an exact binomial test."""
