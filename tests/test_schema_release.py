@@ -645,14 +645,31 @@ def test_fit_of_groups_weights_or_numbers_without_anything_declared(given):
     assert clf.fit(X, y, **fit_params).score(X, y) > 0.75
 
 
-def test_columns_hidden_by_noise_are_warned_of():
-    X, y = table(300)
-    clf = PATEClassifier(epsilon=0.05, classes=[0, 1], on_bad_plan="warn")
+def messages_of(clf, X, y):
+    """Return the warnings of a fit about its schema."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.fit(X, y)
-    text = " ".join(str(warning.message) for warning in caught)
-    assert re.search("hides all values of columns .*'income'.*declare them", text)
+    found = [str(warning.message) for warning in caught]
+    return [text for text in found if "declare" in text.lower() or "few intervals" in text]
+
+
+def test_plan_warns_once_of_few_records_for_columns_that_are_not_declared():
+    X, y = table(300)
+    clf = PATEClassifier(classes=[0, 1], random_state=0, on_bad_plan="warn")
+    (planned,) = (text for text in clf.plan(X, y).warnings if "not declared" in text)
+    assert re.match("300 records are few for . columns that are .* about .* Declare them", planned)
+    assert messages_of(clf, X, y) == [planned]
+    schema = {name: (0.0, 100.0) for name in X.select_dtypes("number")}
+    schema |= {name: sorted(set(X[name].dropna())) for name in X if name not in schema}
+    assert messages_of(clf.set_params(schema=schema), X, y) == []
+
+
+def test_texts_hidden_by_noise_are_warned_of():
+    X, y = table(3000)
+    X["town"] = [f"town {k}" for k in np.arange(3000) % 300]
+    (text,) = messages_of(PATEClassifier(classes=[0, 1], random_state=0), X, y)
+    assert re.search(r"hides the values of columns \['town'\]: declare them", text)
 
 
 # --- one cell changes no other, whatever pandas makes of its column -------------------------------
