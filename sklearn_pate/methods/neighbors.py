@@ -327,11 +327,13 @@ class ReverseNeighbors(BlockMethod):
             params,
             n_neighbors=int(self.n_neighbors),
             shift=shift,
+            rows_digest=digest(self._public),
         )
 
     def _shift(self, noisy: np.ndarray, noise_std: float) -> PublicShift:
         """Compare the noisy counts with the public rows."""
-        cells = self._cells(int(self.n_neighbors))
+        n_neighbors = int(self.n_neighbors)
+        cells = centers.cells_without_own_row(self._public, self._centers, n_neighbors)
         return shift_of_votes(noisy, cells, self._centers, noise_std, tolerance=self._tolerance)
 
     def read(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
