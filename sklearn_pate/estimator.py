@@ -212,9 +212,10 @@ class PATEEstimator(CheckedEstimator):
             AUC for two classes) at a quarter, a half, one, two and four times `epsilon`, at no
             privacy cost. Some of the public rows play the private records, and others are scored,
             at the same ratio of noise to records, in 25 fits on at most 3,000 records. These take
-            about ten times as long as a fit, and use no groups or weights. The forecast is usually
-            pessimistic, as a fit has more records, and most of all for class sums of numbers.
-            Teachers, and mechanisms with a set noise, are not tried.
+            about ten times as long as a fit, and use `class_weight`, but no groups or
+            `sample_weight`. The forecast is usually pessimistic, as a fit has more records, and
+            most of all for class sums of numbers. Teachers, and mechanisms with a set noise, are
+            not tried.
 
         Returns
         -------

@@ -665,6 +665,15 @@ def test_plan_warns_once_of_few_records_for_columns_that_are_not_declared():
     assert messages_of(clf.set_params(schema=schema), X, y) == []
 
 
+def test_unknown_column_of_a_schema_names_the_schema():
+    X, y = table(300)
+    clf = PATEClassifier(classes=[0, 1], schema={"unknown": (0, 1)})
+    with pytest.raises(
+        ValueError, match=r"^schema or bounds has the unknown columns \['unknown'\]"
+    ):
+        clf.plan(X, y)
+
+
 def test_texts_hidden_by_noise_are_warned_of():
     X, y = table(3000)
     X["town"] = [f"town {k}" for k in np.arange(3000) % 300]
