@@ -26,7 +26,7 @@ from .encoding.dtypes import RowForm
 from .encoding.targets import ClassTarget, Target
 from .fitting import run, targets, trials
 from .fitting.checks import check_features
-from .fitting.export import Saved, handed_over, libraries_of
+from .fitting.export import Saved, handed_over, libraries_of, readable_rows
 from .fitting.inputs import (
     STRATEGIES,
     are_same_rows,
@@ -213,9 +213,10 @@ class PATEEstimator(CheckedEstimator):
             AUC for two classes) at a quarter, a half, one, two and four times `epsilon`, at no
             privacy cost. Some of the public rows play the private records, and others are scored,
             at the same ratio of noise to records, in 25 fits on at most 3,000 records. These take
-            about ten times as long as a fit, and use no groups or weights. The forecast is usually
-            pessimistic, as a fit has more records, and most of all for class sums of numbers.
-            Teachers, and mechanisms with a set noise, are not tried.
+            about ten times as long as a fit, and use `class_weight`, but no groups or
+            `sample_weight`. The forecast is usually pessimistic, as a fit has more records, and
+            most of all for class sums of numbers. Teachers, and mechanisms with a set noise, are
+            not tried.
 
         Returns
         -------
@@ -459,7 +460,8 @@ class PATEEstimator(CheckedEstimator):
         student's libraries. Two attributes describe it: `privacy_spent_`, the dict of
         `PrivacySpent.to_dict`, and `libraries_`, a dict with the versions of the libraries that it
         requires. The `classes_` of a classifier are the labels on which the student was trained: a
-        label that was never released has no column in `predict_proba`.
+        label that was never released has no column in `predict_proba`. After a fit on polars, the
+        export of a default student reads pandas: call ``predict(X.to_pandas())``.
 
         Parameters
         ----------
@@ -503,6 +505,7 @@ class PATEEstimator(CheckedEstimator):
         """
         check_is_fitted(self)
         X = getattr(self, "X_synthetic_", None) if X is None else public_rows(X)
+        X = readable_rows(self, X)
         model = handed_over(self, X)
         has_names = hasattr(self, "feature_names_in_")
         frames = [pd.DataFrame() if X is None else X] if has_names else []

@@ -8,6 +8,7 @@ import pytest
 from conftest import cases
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -95,6 +96,63 @@ def test_class_sums_of_frames_and_arrays_predict_the_same():
     clf = PATEClassifier(method=ClassSums(), classes=[0, 1], random_state=0)
     proba = [clf.fit(f[:600], y[:600], f[600:]).predict_proba(f) for f in forms]
     np.testing.assert_array_equal(*proba)
+
+
+def documents(n_rows, n_words, seed=0):
+    """Sparse counts of words; later words occur less often, and odd ones rarely."""
+    rng = np.random.default_rng(seed)
+    share = np.where(np.arange(n_words) % 2, 0.05, 0.6) / np.sqrt(1 + np.arange(n_words))
+    return sparse.csr_matrix(rng.poisson(share, (n_rows, n_words)).astype(float))
+
+
+@cases("make", sparse.csr_matrix, sparse.csr_array, sparse.coo_matrix)
+def test_encoder_of_sparse_rows_has_the_output_of_arrays(make):
+    rows = documents(300, 40)
+    rows.data[:2] = np.nan, np.inf
+    expected = RowEncoder(extra_columns=True).fit(rows.toarray())
+    encoder = RowEncoder(extra_columns=True).fit(make(rows))
+    for form in (make(rows), rows.toarray()):
+        np.testing.assert_array_equal(encoder.transform(form), expected.transform(rows.toarray()))
+        np.testing.assert_array_equal(encoder.to_sklearn().transform(form), encoder.transform(form))
+    assert list(encoder.get_feature_names_out()) == list(expected.get_feature_names_out())
+
+
+def test_encoder_of_wide_sparse_rows_keeps_columns_with_most_entries():
+    rows = documents(200, 2400)
+    rows.data[:] *= -1  # entries count, not their sum
+    encoder = RowEncoder().fit(rows)
+    n_entries = (rows.toarray() != 0).sum(axis=0)
+    kept = [int(name.removesuffix("_rank")) for name in encoder.get_feature_names_out()]
+    assert len(kept) == 1000 and encoder.n_features_in_ == 2400
+    assert n_entries[kept].min() >= np.delete(n_entries, kept).max()
+    expected = RowEncoder().fit(rows[:, kept].toarray()).transform(rows[:, kept].toarray())
+    for form in (rows, rows.toarray()):
+        np.testing.assert_array_equal(encoder.transform(form), expected)
+    together = encoder.transform(rows[:5])
+    for k in range(5):
+        np.testing.assert_array_equal(encoder.transform(rows[k])[0], together[k])
+    exported = pickle.loads(pickle.dumps(encoder.to_sklearn()))
+    np.testing.assert_array_equal(exported.transform(rows), expected)
+    with pytest.raises(ValueError, match="X has 1000 columns, but RowEncoder was fitted with 2400"):
+        encoder.transform(rows[:, kept])
+
+
+@pytest.mark.filterwarnings("ignore:.* cells explain")
+@cases("params", {}, {"method": "neighbors"}, {"base_estimator": LogisticRegression()})
+def test_sparse_rows_and_arrays_predict_the_same(params):
+    X = documents(900, 120)
+    y = (X[:, :4].sum(axis=1).A1 > X[:, 4:10].sum(axis=1).A1).astype(int)
+    params = {"classes": [0, 1], "epsilon": 20.0, "random_state": 0, "on_bad_plan": "warn"} | params
+    dense, proba = X.toarray(), {}
+    for name, private, public in (("sparse", X, X), ("public", X, dense), ("dense", dense, X)):
+        clf = PATEClassifier(**params).fit(private[:600], y[:600], public[600:])
+        proba[name] = clf.predict_proba(X)
+        for form in (dense, pd.DataFrame(dense)):
+            np.testing.assert_allclose(clf.predict_proba(form), proba[name], atol=1e-12)
+        assert clf.fit_student(public[600:]).score(X, y) == clf.score(dense, y)
+    np.testing.assert_array_equal(proba["public"], proba["sparse"])
+    if not params.get("method"):  # cells of sparse rows are made of singular vectors
+        np.testing.assert_allclose(proba["dense"], proba["sparse"], atol=1e-6)
 
 
 def test_encoder_names_each_output_column():

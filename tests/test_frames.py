@@ -120,6 +120,32 @@ def test_row_vectorizer_transforms_polars_like_pandas():
     assert np.allclose(whole[3:4], fitted.transform(in_polars(frame, nulls=True)[3:4]))
 
 
+@cases("params", {}, {"method": "neighbors"}, {"n_teachers": 12})
+def test_export_of_a_fit_on_polars_reads_pandas(params):
+    (private, y), (public, _) = rows(300), rows(150, seed=1)
+    X, X_public = (in_polars(frame, nulls=True) for frame in (private, public))
+    clf = pate(random_state=0, **params).fit(X, y, X_public)
+    model = clf.export(X_public)
+    in_pandas = X_public.to_pandas()
+    np.testing.assert_array_equal(model.predict(in_pandas), clf.predict(X_public))
+    proba = clf.predict_proba(X_public)
+    np.testing.assert_allclose(model.predict_proba(in_pandas), proba, atol=1e-12)
+    assert "pandas" in model.libraries_
+
+
+def test_export_of_a_fit_on_durations_of_polars_names_a_remedy():
+    polars = pytest.importorskip("polars", reason="needs polars")
+    rng = np.random.default_rng(0)
+    y = np.arange(450) % 2
+    days = 1 + 5 * y + rng.integers(0, 2, 450)
+    X = polars.DataFrame({"stay": days}).select(polars.duration(days="stay").alias("stay"))
+    clf = pate(random_state=0).fit(X[:300], y[:300], X[300:])
+    with pytest.raises(
+        ValueError, match=r"in pandas: fit on pandas.*\n *X, X_public = X.to_pandas"
+    ):
+        clf.export(X[300:])
+
+
 # --- text that may be missing --------------------------------------------------------------------
 
 

@@ -318,6 +318,27 @@ def test_audit_of_schema_release_refutes_noise_that_is_too_small(factor, global_
     assert found > 0.7 * factor  # the audit has power
 
 
+def test_noise_of_many_trees_is_independent_and_as_large_as_claimed(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    release = SchemaRelease(70, 1.0, 1e-8)
+    leaves = {k: rng.integers(0, 5 * TICKS, N_LEAVES) for k in range(70)}
+    noisy = release.publish_values((leaves, {}), rng)
+    exact = {
+        k: [tree.reshape(2**i, -1).sum(axis=1) for i in range(1, 10)] for k, tree in leaves.items()
+    }
+    noise = np.array(
+        [np.concatenate(noisy.trees[k]) - np.concatenate(exact[k]) / TICKS for k in range(70)]
+    )
+    assert noise.shape == (70, 2 * N_LEAVES - 2)
+    squares = (noise**2).sum() / noisy.sd_trees**2
+    assert chi2.ppf(1e-4, noise.size) < squares < chi2.ppf(1 - 1e-4, noise.size)
+    correlation = np.corrcoef(noise)[np.triu_indices(70, 1)]
+    assert np.abs(correlation).max() < 6 / math.sqrt(noise.shape[1])
+    assert all(
+        list(map(len, tree)) == [2**i for i in range(1, 10)] for tree in noisy.trees.values()
+    )
+
+
 @pytest.mark.parametrize("n_lower", [0, 1])
 def test_audit_of_threshold_refutes_one_that_is_a_record_lower(n_lower, global_random_seed):
     """Frequency of a text of one record among those published, by an exact binomial test."""
@@ -624,14 +645,40 @@ def test_fit_of_groups_weights_or_numbers_without_anything_declared(given):
     assert clf.fit(X, y, **fit_params).score(X, y) > 0.75
 
 
-def test_columns_hidden_by_noise_are_warned_of():
-    X, y = table(300)
-    clf = PATEClassifier(epsilon=0.05, classes=[0, 1], on_bad_plan="warn")
+def messages_of(clf, X, y):
+    """Return the warnings of a fit about its schema."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.fit(X, y)
-    text = " ".join(str(warning.message) for warning in caught)
-    assert re.search("hides all values of columns .*'income'.*declare them", text)
+    found = [str(warning.message) for warning in caught]
+    return [text for text in found if "declare" in text.lower() or "few intervals" in text]
+
+
+def test_plan_warns_once_of_few_records_for_columns_that_are_not_declared():
+    X, y = table(300)
+    clf = PATEClassifier(classes=[0, 1], random_state=0, on_bad_plan="warn")
+    (planned,) = (text for text in clf.plan(X, y).warnings if "not declared" in text)
+    assert re.match("300 records are few for . columns that are .* about .* Declare them", planned)
+    assert messages_of(clf, X, y) == [planned]
+    schema = {name: (0.0, 100.0) for name in X.select_dtypes("number")}
+    schema |= {name: sorted(set(X[name].dropna())) for name in X if name not in schema}
+    assert messages_of(clf.set_params(schema=schema), X, y) == []
+
+
+def test_unknown_column_of_a_schema_names_the_schema():
+    X, y = table(300)
+    clf = PATEClassifier(classes=[0, 1], schema={"unknown": (0, 1)})
+    with pytest.raises(
+        ValueError, match=r"^schema or bounds has the unknown columns \['unknown'\]"
+    ):
+        clf.plan(X, y)
+
+
+def test_texts_hidden_by_noise_are_warned_of():
+    X, y = table(3000)
+    X["town"] = [f"town {k}" for k in np.arange(3000) % 300]
+    (text,) = messages_of(PATEClassifier(classes=[0, 1], random_state=0), X, y)
+    assert re.search(r"hides the values of columns \['town'\]: declare them", text)
 
 
 # --- one cell changes no other, whatever pandas makes of its column -------------------------------

@@ -20,7 +20,7 @@ from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.exceptions import PublicRowsWarning
 from sklearn_pate.methods import ClassSums, ReverseNeighbors
 from sklearn_pate.methods.sums import SumsMechanism
-from sklearn_pate.neighbors.centers import make_centers, nearest_cells
+from sklearn_pate.neighbors.centers import cells_without_own_row, make_centers, nearest_cells
 from sklearn_pate.shift import PublicShift, shift_of_sums, shift_of_votes, weights_of_cells
 from sklearn_pate.synthesis import MarginalSynthesizer
 
@@ -91,6 +91,59 @@ def test_difference_of_means_equals_a_hand_computation():
     ratio = (off / np.sqrt(error)).max()
     assert seen.mean_distance == pytest.approx(0.2 / math.sqrt(0.6))
     assert norm.sf(seen.mean_z) == pytest.approx(4 * norm.sf(ratio))
+
+
+def test_cells_without_the_own_row_equal_those_of_centers_made_without_it(global_random_seed):
+    rows = np.random.default_rng(global_random_seed).normal(size=(40, 4))
+    rows[3] = rows[4]
+    centers = make_centers(rows, 15, 0)
+    own = nearest_cells(rows, centers)[:, 0]
+    for n_neighbors in (1, 3):
+        found = cells_without_own_row(rows, centers, n_neighbors)
+        for k, row in enumerate(rows):
+            others = (own == own[k]) & (np.arange(40) != k)
+            moved, is_left = centers.copy(), np.ones(len(centers), dtype=bool)
+            is_left[own[k]] = others.any()
+            if others.any():
+                moved[own[k]] = rows[others].mean(axis=0)
+            expected = np.flatnonzero(is_left)[
+                nearest_cells(row[None], moved[is_left], n_neighbors)[0]
+            ]
+            assert found[k].tolist() == expected.tolist()
+    assert cells_without_own_row(rows, centers[:1]).tolist() == [[0]] * 40
+
+
+def test_votes_in_cells_of_few_rows_have_no_bias(global_random_seed):
+    """Rows of very different lengths; the long public rows have cells of their own."""
+    rng = np.random.default_rng(global_random_seed)
+    z = {cells_without_own_row: [], nearest_cells: []}
+    for _ in range(20):
+        rows = rng.normal(size=(3500, 20)) * np.exp(rng.normal(size=(3500, 1)))
+        private, public = rows[500:], rows[:500]
+        centers = make_centers(public, 150, 0)
+        counts = np.zeros((len(centers), 2))
+        np.add.at(counts, (nearest_cells(private, centers)[:, 0], rng.integers(2, size=3000)), 1)
+        noisy = counts + rng.laplace(scale=2.0, size=counts.shape)
+        for cells_of, found in z.items():
+            seen = shift_of_votes(noisy, cells_of(public, centers), centers, noise_std=2.8)
+            found.append(seen.z)
+    mended, biased = map(np.mean, z.values())
+    assert -1.2 < mended < 0.6 and biased > mended + 1  # about -0.2 and 1.5, errors 0.2
+    assert max(z[cells_without_own_row]) < 4
+
+
+def test_rare_category_has_the_variance_of_all_rows():
+    """One of 200 public rows has the category, and 4 % of 1,000 records."""
+    noisy, public = np.array([[960.0], [40.0]]), np.repeat([0, 1], [199, 1])[:, None]
+    seen = shift_of_votes(noisy, public, np.array([[0.0], [1.0]]), noise_std=0.0)
+    middle = 0.005
+    of_public = middle * (1 - middle)
+    of_records = 0.04 * (1 - middle) ** 2 + 0.96 * middle**2
+    pooled = (200 * of_public + 1000 * of_records) / 1200
+    assert seen.mean_distance == pytest.approx(0.035 / math.sqrt(pooled))
+    ratio = 0.035 / math.sqrt(pooled * (1 / 200 + 1 / 1000))
+    assert norm.sf(seen.mean_z) == pytest.approx(2 * norm.sf(ratio))
+    assert not seen.is_alarm  # by the variance of public rows alone, the ratio would be 6.4
 
 
 def test_difference_of_means_without_a_varying_column_is_no_alarm():

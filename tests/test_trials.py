@@ -101,6 +101,16 @@ def test_trials_find_classes_that_are_not_declared(params):
     assert all(trial.score.mean > 0.6 for trial in found)
 
 
+@cases("method", "neighbors", "sums")
+def test_trials_use_the_class_weight(method):
+    share = []
+    for weight in (None, {0: 1.0, 1: 1000.0}):
+        plan = planned(classifier(class_weight=weight, method=method))
+        share.append(plan.trials[-1].score.mean)
+    # With this weight, nearly all rows are predicted as class 1, so half of them correctly
+    assert share[0] > 0.7 and share[1] < 0.65
+
+
 def test_trials_of_a_regressor_find_bounds():
     reg = PATERegressor(epsilon=4.0, random_state=0)
     found = planned(reg, y=NUMBERS[:3000], y_public=NUMBERS[3000:3600]).trials

@@ -490,3 +490,41 @@ def test_sparse_rows_are_refused_as_the_tag_states():
     pytest.raises(ValueError, clf.fit, sparse.csr_array(ARRAY), Y).match(
         "X is a csr_array.*X.toarray"
     )
+
+
+def texts_and_numbers(n=20_000, seed=0):
+    """Rows with a column of numbers, of texts, and of truth values, and labels."""
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame({"size": rng.normal(size=n), "kind": rng.choice(["a", "b", "c"], n)})
+    rows["new"] = rng.random(n) < 0.5
+    return rows, (rows["size"] + (rows["kind"] == "a") > 0).astype(int).to_numpy()
+
+
+@cases("declared", {}, {"classes": [0, 1]}, {"classes": [0, 1], "schema": {"size": (-4, 4)}})
+def test_teachers_are_tried_on_texts_before_undeclared_columns_are_paid_for(declared):
+    rows, labels = texts_and_numbers()
+    clf = PATEClassifier(LogisticRegression(), n_teachers=20, epsilon=4.0, random_state=0)
+    clf.set_params(ledger=None, **declared)
+    message = r"base_estimator failed when tried.*Columns \['kind'.*.*pandas.to_numeric"
+    for call in (clf.plan, clf.fit):
+        with pytest.raises(ValueError, match=message) as found:
+            call(rows, labels)
+        assert not hasattr(found.value, "privacy_spent")
+
+
+def test_students_are_tried_on_texts_before_undeclared_columns_are_paid_for():
+    rows, labels = texts_and_numbers()
+    clf = PATEClassifier(student=LogisticRegression(), classes=[0, 1], random_state=0)
+    with pytest.raises(ValueError, match="the student failed when tried") as found:
+        clf.fit(rows, labels)
+    assert not hasattr(found.value, "privacy_spent")
+    clf.fit(rows[["size"]], labels)  # numbers are tried as numbers
+    assert clf.score(rows[["size"]], labels) > 0.7
+
+
+def test_texts_of_dry_runs_change_no_plan():
+    rows, labels = texts_and_numbers()
+    as_texts = rows.astype({"size": object})
+    for params in ({}, {"n_teachers": 20}):
+        clf = PATEClassifier(classes=[0, 1], epsilon=4.0, random_state=0, **params)
+        assert str(clf.plan(as_texts, labels)) == str(clf.plan(rows, labels))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.utils import check_array
 
 from ..runtime.isolation import kind_of
@@ -53,18 +54,22 @@ class RowForm(NamedTuple):
     by_value : columns.Columns or None
         The columns, if some of them are converted cell by cell, regardless of dtypes; None if the
         dtypes of the public rows determine the conversion.
+    is_sparse : bool
+        Whether the rows are a sparse matrix.
     """
 
     library: str
     kinds: dict[Any, str]
     holds_numbers: bool
     by_value: Any = None
+    is_sparse: bool = False
 
     @classmethod
     def of(cls, X: Rows) -> RowForm:
         """Return the form of public rows."""
         if not hasattr(X, "dtypes"):
-            return cls("", {}, getattr(X, "dtype", np.dtype(object)).kind in "biuf")
+            holds_numbers = getattr(X, "dtype", np.dtype(object)).kind in "biuf"
+            return cls("", {}, holds_numbers, is_sparse=sparse.issparse(X))
         dtypes = zip(X.columns, X.dtypes, strict=True)
         return cls(library_of(X), {name: _kind_of_column(dtype) for name, dtype in dtypes}, False)
 
@@ -78,7 +83,8 @@ class RowForm(NamedTuple):
 
         An array becomes a DataFrame if the model was fitted on a DataFrame of pandas or polars with
         numeric and boolean columns only. A DataFrame becomes an array if the model was fitted on an
-        array. Objects, and arrays of text, become floats if the model was fitted on numbers. What
+        array. Arrays and sparse rows become what the model was fitted on. Objects, and arrays of
+        text, become floats if the model was fitted on numbers. What
         cannot be converted without guessing a type stays unchanged. If `by_value` is set, the rows
         get its form (array or DataFrame): its columns that are read by value become floats or text,
         and arrays also get its dtype.
@@ -89,10 +95,14 @@ class RowForm(NamedTuple):
             if self.library:
                 return self._without_huge(X)
             X = array_of(X)
+        if sparse.issparse(X) and not self.is_sparse:
+            X = X.toarray()
         if not isinstance(X, np.ndarray):
             return X
         if self.holds_numbers or (self.library and not self.others):
             X = _as_floats(X) if X.dtype.kind in "OSU" else X
+        if self.is_sparse:
+            return sparse.csr_matrix(X) if X.ndim == 2 and X.dtype.kind in "biuf" else X
         if self.library not in ("pandas", "polars") or self.others or X.dtype.kind not in "biuf":
             return X
         columns = dict(zip(self.kinds, X.T, strict=True))

@@ -6,6 +6,7 @@ encodes private, public and synthetic rows, as DataFrames or arrays. Each row is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from .columns import CategoryColumn, Columns, NumberColumn, masked
@@ -38,6 +41,15 @@ _CLIPPED = 0.005
 
 #: Smallest number of edges of a declared column that can have a column of its folded rank.
 _MIN_FOLDED = 5
+
+#: Largest number of columns of an array that are encoded. With more, matrix products of class sums
+#: take seconds, and their rounding may depend on other rows.
+MAX_COLUMNS = 2000
+
+#: Number of columns of wider sparse rows that are encoded. On made-up documents of 2,000 and 10,000
+#: words, AUC of class sums was at most 0.01 lower than with 2,000 columns, and a fit took a fifth
+#: of the time.
+_N_KEPT = 1000
 
 #: Public numbers are clipped to this size, so that the sums of their squares are finite.
 _LARGEST = 1e75
@@ -138,7 +150,8 @@ class RowEncoder(TransformerMixin, BaseEstimator):
     absolute rank of an outlier is at most 1. All other columns are encoded one-hot, by their text.
     Texts that occur in fewer than one of 200 public rows share an output column. A missing number
     has rank 0 and, if public rows have missing values in the column, a one in an indicator column.
-    All columns of an array count as numbers.
+    All columns of an array count as numbers. Sparse rows are encoded as arrays; of more than 2,000
+    columns, only the 1,000 columns are encoded that are zero in the fewest public rows.
 
     `methods.ClassSums` uses this encoder, and `synthesis.ClassSumsSynthesizer` uses it with
     declared bounds or edges instead of quantiles, and with declared categories.
@@ -172,6 +185,9 @@ class RowEncoder(TransformerMixin, BaseEstimator):
     #: Positions of folded numbers without `extra_columns`, set by `of_columns`.
     _folds: list[int] = []
 
+    #: Positions of the encoded columns of sparse rows; None for other rows.
+    _kept: np.ndarray | None = None
+
     def __init__(self, extra_columns: bool = False) -> None:
         self.extra_columns = extra_columns
 
@@ -181,13 +197,16 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like with n_public rows
-            Public rows: a DataFrame, or an array of numbers.
+            Public rows: a DataFrame, an array of numbers, or a sparse matrix.
         y : None
             Ignored.
         """
         check_columns(X)
         check_array(X)
         self._is_flat = np.ndim(X) == 2
+        X = _as_table(X)
+        self.n_features_in_ = n_columns(X)
+        self._kept = _kept_columns(X) if sparse.issparse(X) else None
         X = self._read(X)
         columns = _columns_of(X)
         are_numbers = [_holds_numbers(values) for values in columns]
@@ -207,7 +226,8 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             self._one_hot = FrozenEstimator(one_hot)
         self._texts_of: Callable[[bool], list[Estimator]] = _as_texts
         self._some = X[:2]
-        names = getattr(X, "columns", range(X.shape[1]))
+        places = range(X.shape[1]) if self._kept is None else self._kept
+        names = getattr(X, "columns", places)
         self._note_names(names, is_frame=isinstance(X, pd.DataFrame))
         return self
 
@@ -248,6 +268,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             )
         encoder._texts_of = _as_texts if columns.by_value else _as_objects
         encoder._declared = columns
+        encoder.n_features_in_ = columns.n_columns
         names = range(columns.n_columns) if columns.names is None else columns.names
         encoder._note_names(names, is_frame=columns.names is not None)
         return encoder
@@ -255,7 +276,6 @@ class RowEncoder(TransformerMixin, BaseEstimator):
     def _note_names(self, names: Iterable[Any], *, is_frame: bool) -> None:
         """Store the names of the columns."""
         names = list(names)
-        self.n_features_in_ = len(names)
         self._names = [str(name) for name in names]
         self._is_frame = is_frame
         if is_frame and all(isinstance(name, str) for name in names):
@@ -266,10 +286,12 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         """Rows of the declared columns, which are not private."""
         return self._declared.any_rows(2, np.random.default_rng(0))
 
-    @staticmethod
-    def _read(X: Rows) -> Rows:
-        X = with_floats(of_pandas(X))
-        return X if isinstance(X, pd.DataFrame) else np.reshape(X, (len(X), -1))
+    def _read(self, X: Rows) -> Rows:
+        if isinstance(X, pd.DataFrame):
+            return X
+        if self._kept is not None:
+            X = X[:, self._kept]
+        return X.toarray() if sparse.issparse(X) else np.reshape(X, (len(X), -1))
 
     def transform(self, X: Rows) -> np.ndarray:
         """Encode rows, each by itself.
@@ -289,13 +311,14 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             If the number of columns differs from `n_features_in_`.
         """
         check_is_fitted(self, "_numbers")
-        X = self._read(X)
-        columns = _columns_of(X)
-        if len(columns) != self.n_features_in_:
+        X = _as_table(X)
+        if n_columns(X) != self.n_features_in_:
             raise ValueError(
-                f"X has {len(columns)} columns, but RowEncoder was fitted with "
+                f"X has {n_columns(X)} columns, but RowEncoder was fitted with "
                 f"{self.n_features_in_} columns"
             )
+        X = self._read(X)
+        columns = _columns_of(X)
         numbers = {k: _floats(columns[k]) for k in self._numbers}
         pairs = [(self._numbers[k], values) for k, values in numbers.items()]
         ranks = {k: self._numbers[k].ranks(values) for k, values in numbers.items()}
@@ -407,6 +430,11 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             texts = make_pipeline(*self._texts_of(self._is_frame), self._one_hot)
             steps.append((texts, list(self._categories)))
         columns = _column_transformer(steps).fit(self._some)
+        if self._kept is not None:  # exact, as each output is one entry, and accepts arrays, too
+            ones = np.ones(len(self._kept)), (self._kept, np.arange(len(self._kept)))
+            matrix = sparse.csr_matrix(ones, shape=(self.n_features_in_, len(self._kept)))
+            kept = {"b": matrix, "dense_output": True}
+            return make_pipeline(FunctionTransformer(safe_sparse_dot, kw_args=kept), columns)
         if self._is_flat:
             return columns
         flat = FunctionTransformer(np.asarray), calling("reshape", (-1, self.n_features_in_))
@@ -456,6 +484,37 @@ def _column_transformer(steps: Iterable[tuple[Estimator, list[int]]]) -> ColumnT
 
 def _zero_for_missing() -> SimpleImputer:
     return SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
+
+
+# --- columns ----------------------------------------------------------------------------------
+
+
+def _as_table(X: Rows) -> Rows:
+    """Return rows as a pandas DataFrame, an array or a sparse matrix."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    X = with_floats(of_pandas(X))
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def n_columns(X: Rows) -> int:
+    """Return the number of columns of rows; all axes of an array but the first are flattened."""
+    return math.prod(X.shape[1:])
+
+
+def n_encoded_columns(X: Rows) -> int | None:
+    """Return the number of columns that `RowEncoder` reads of rows; None if there are too many."""
+    if hasattr(X, "columns") or n_columns(X) <= MAX_COLUMNS:
+        return n_columns(X)
+    return _N_KEPT if sparse.issparse(X) else None
+
+
+def _kept_columns(X: Rows) -> np.ndarray:
+    """Return the encoded columns of CSR rows: all, or those with most entries other than 0."""
+    if X.shape[1] <= MAX_COLUMNS:
+        return np.arange(X.shape[1])
+    n_entries = np.bincount(X.indices[X.data != 0], minlength=X.shape[1])
+    return np.sort(np.argsort(-n_entries, kind="stable")[:_N_KEPT])
 
 
 # --- values of a column ---------------------------------------------------------------------------

@@ -330,8 +330,8 @@ def _check_are_declared(
         unknown = [name for name in names if name not in list(dtypes)]  # a name may be a list
         if unknown:
             raise ValueError(
-                f"{parameter} has the unknown columns {_short(unknown)}; the columns of X are "
-                f"{_short(list(dtypes))}"
+                f"schema or {parameter} has the unknown columns {_short(unknown)}; the columns of "
+                f"X are {_short(list(dtypes))}"
             )
     others = [name for name in bounds if name not in numbers]
     if others:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from .._sklearn import _num_samples
@@ -214,12 +215,17 @@ def given_rows(X_public: Rows) -> Rows:
 
 
 def like_array(X: Rows, X_public: Rows) -> Rows:
-    """Convert a public DataFrame to an array if the private rows are a similar array.
+    """Convert public rows to an array, or to sparse rows, if the private rows are similar.
 
-    The array must have the same dtype and number of columns as the converted rows. Otherwise, the
-    public rows are returned unchanged. The conversion is for meta-estimators such as
-    `BaggingClassifier`, which convert private DataFrames to arrays but not public ones.
+    Arrays become sparse if the private rows are, and the reverse. A DataFrame becomes an array if
+    the result has the dtype and the number of columns of the private rows; otherwise, it is
+    returned unchanged. The latter is for meta-estimators such as `BaggingClassifier`, which convert
+    private DataFrames to arrays but not public ones.
     """
+    if isinstance(X, np.ndarray) and sparse.issparse(X_public):
+        return X_public.toarray()
+    if sparse.issparse(X) and isinstance(X_public, np.ndarray) and X_public.ndim == 2:
+        return sparse.csr_matrix(X_public)
     if not isinstance(X, np.ndarray) or X.ndim != 2 or not hasattr(X_public, "columns"):
         return X_public
     rows = array_of(X_public)

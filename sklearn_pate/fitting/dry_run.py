@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from .._numbers import first_names
 from .._sklearn import (
     _num_samples,
     _safe_indexing,
@@ -17,9 +20,11 @@ from .._sklearn import (
 from ..public import table_of
 from ..releases import extra_releases
 from ..releases.published import check_class_weight, student_of
+from ..releases.synthetic_rows import dry_run_rows
 from ..runtime.copies import seeded
 from ..runtime.isolation import is_ours, suppress_output
 from ..students import check_scored_alone, dry_run_student, unfitted_copy
+from ..synthesis import ClassSumsSynthesizer, MarginalSynthesizer
 from ..teachers.training import Part, Settings, Task, fit_and_predict
 from .inputs import temperature_of
 from .methods import make_method
@@ -44,6 +49,7 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
     """Try user-defined mechanisms, releases and models on made-up data, at no privacy cost."""
     estimator = inputs.estimator
     release = inputs.release
+    tried = _with_texts(inputs) if inputs.rows_are_to_draw else inputs
     weight = getattr(estimator, "class_weight", None)
     parts = inputs.target.parts
     if isinstance(weight, list) and len(weight) != len(parts):
@@ -63,26 +69,41 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
             weight[number] if isinstance(weight, list) else weight,
             part.values,
             inputs.student(),
-            inputs.X_public,
+            tried.X_public,
             releases_proba=release.releases_proba,
         )
     release.dry_run(inputs, plan)
     if inputs.extra_releases:
         extra_releases.dry_run(inputs.extra_releases, inputs.X_public, inputs.records)
     if inputs.rows_are_to_draw:
-        dry_run_teachers(inputs, inputs.known_synthesis.synthesizer)
-    check_missing(inputs, are_synthetic=inputs.synthesis is not None)
+        dry_run_teachers(tried, tried.known_synthesis.synthesizer)
+    check_missing(tried, are_synthetic=inputs.synthesis is not None)
     # No dry run of the default student, which is a copy of a teacher or a class of this library.
     # No dry run with a single query either, because most classifiers refuse a single class.
     n_queries = min(plan.n_queries, release.max_dry_run_rows)
     if estimator.student is not None and n_queries > 1:
         dry_run_student(
             estimator.student,
-            inputs.X_public,
+            tried.X_public,
             n_queries,
             target=inputs.target,
             soft=release.releases_proba or inputs.temperature is not None,
         )
+
+
+def _with_texts(inputs: Inputs) -> Inputs:
+    """Return inputs whose made-up rows have texts in undeclared columns without a numeric dtype.
+
+    Texts are likely in these columns, and teachers or the student may not accept them. The dtypes
+    of the private rows affect nothing else.
+    """
+    synthesizer = copy(inputs.known_synthesis.synthesizer)
+    is_at_sites = inputs.private is None or inputs.private.at_sites is not None
+    if is_at_sites or not isinstance(synthesizer, ClassSumsSynthesizer | MarginalSynthesizer):
+        return inputs
+    synthesizer.guess_by_dtype(inputs.records.X)
+    synthesis = replace(inputs.known_synthesis, synthesizer=synthesizer)
+    return replace(inputs, synthesis=synthesis, X_public=dry_run_rows(synthesizer))
 
 
 def check_scored(estimator: Estimator, X_public: Rows, n_queries: int) -> None:
@@ -134,7 +155,22 @@ def dry_run_teachers(inputs: Inputs, synthesizer: Any) -> None:
                 "base_estimator failed when tried on made-up rows and labels. It must accept "
                 "synthetic rows: missing values, and categories that its training rows lack "
                 f"(OneHotEncoder(handle_unknown='ignore')). {type(error).__name__}: {error}"
+                f"{_about_texts(synthesizer)}"
             ) from error
+
+
+def _about_texts(synthesizer: Any) -> str:
+    """Return what to do if columns that were tried as texts hold numbers; empty if there are none.
+
+    Undeclared columns are read by value, so numbers in a column of texts become numbers.
+    """
+    names = getattr(synthesizer, "guessed_texts", [])
+    if not names:
+        return ""
+    return (
+        f". Columns {first_names(names)} have no numeric dtype and were tried as texts. If they "
+        "hold numbers, convert them with pandas.to_numeric, or declare them in schema"
+    )
 
 
 def check_missing(inputs: Inputs, *, are_synthetic: bool) -> None:

@@ -12,6 +12,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import VotingClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
@@ -20,6 +21,8 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
 from ..encoding.targets import NumberTarget, SeveralTargets, Target
+from ..public import table_of
+from ..runtime.isolation import suppress_output
 from ..students import last_step
 
 if TYPE_CHECKING:
@@ -58,6 +61,43 @@ def handed_over(estimator: Estimator, X: Rows) -> Estimator:
     student = _in_sklearn(copy.deepcopy(estimator.student_))
     _check_modules(student)
     return _decoded(estimator._fitted_target, student, estimator, X)
+
+
+def readable_rows(estimator: Estimator, X: Rows) -> Rows:
+    """Return rows that the export can read: of polars, in pandas if the student requires it.
+
+    Parameters
+    ----------
+    estimator : PATEClassifier or PATERegressor
+        Fitted estimator.
+    X : array-like with n_samples rows, or None
+        Public rows.
+
+    Returns
+    -------
+    array-like with n_samples rows, or None
+
+    Raises
+    ------
+    ValueError
+        If the estimator predicts otherwise for the same rows in pandas.
+    """
+    if isinstance(X, pd.DataFrame) or not hasattr(X, "get_column"):
+        return X
+    student = _in_sklearn(copy.deepcopy(estimator.student_))
+    with contextlib.suppress(Exception), suppress_output():
+        student.predict(X)
+        return X
+    rows = table_of(X)
+    expected = estimator.predict(X)
+    are_same = np.allclose if expected.dtype.kind == "f" else np.array_equal
+    if not are_same(estimator.predict(rows), expected):
+        raise ValueError(
+            "the export of this student reads DataFrames of pandas, and it predicts otherwise for "
+            "these rows in pandas: fit on pandas from the start,\n"
+            "    X, X_public = X.to_pandas(), X_public.to_pandas()"
+        )
+    return rows
 
 
 @singledispatch

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from .. import rules
 from ..aggregators import TableMechanism
+from ..encoding.encoder import n_encoded_columns
 from ..methods import ClassSums, ReverseNeighbors, Teachers
 from ..methods.base import Method, VotingMethod
 from ..methods.choose import MethodChoice, MethodParameters, PublicCounts, choose_method
@@ -130,7 +131,7 @@ def counts_of_public(
     """
     n_public, n_columns = method.public_shape
     if not hasattr(X_public, "columns"):  # for sums, all columns of an array count
-        n_columns = max(n_columns, X_public[0].size)
+        n_columns = max(n_columns, n_encoded_columns(X_public) or 0)
     n_records = None if private.has_groups else private.n_records
     n_classes = private.target.max_n_values
 

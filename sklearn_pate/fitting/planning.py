@@ -203,7 +203,8 @@ def forecast(inputs: Inputs, plan: Plan) -> Plan:
         rows["rows_cost"] = _rows_cost(inputs, synthesizer.describe(**sizes))
         errors_of_rows = synthesizer.errors(**sizes)
         if not errors_of_rows:  # errors replace the warning
-            warnings = (synthesizer.forecast(**sizes), *warnings)
+            of_schema = synthesizer.schema_warning()
+            warnings = (synthesizer.forecast(**sizes), of_schema, *warnings)
         errors = (*errors_of_rows, *errors)
     of_delta = large_delta(spent.delta, n_teachers=spent.n_teachers, n_records=n_records)
     found = (of_delta, *warnings, *_about_columns(inputs))

@@ -326,14 +326,15 @@ def _learn(run: Run) -> None:
     warn_of_budget(run.plan, run.published)
     for part in run.published.parts:
         warn_of_release(run.plan, part, inputs.X_public)
-    not_found = getattr(getattr(inputs.synthesis, "synthesizer", None), "not_found_", [])
-    if not_found:
+    synthesizer = getattr(inputs.synthesis, "synthesizer", None)
+    not_found = getattr(synthesizer, "not_found_", [])
+    was_warned = synthesizer is not None and synthesizer.schema_warning() is not None
+    if not_found and not was_warned:
         warn(
-            f"the noise of the estimated schema hides all values of columns {shown(not_found)}, so "
-            "the model has only a coarse encoding of their numbers, and no categories: declare "
-            "them, schema={column: (low, high) or [values]}, give more records, or raise epsilon"
+            f"the noise of the estimated schema hides the values of columns {shown(not_found)}: "
+            "declare them, schema={column: (low, high) or [values]}, which costs no epsilon"
         )
-    far = getattr(getattr(inputs.synthesis, "synthesizer", None), "far_from_zero_", [])
+    far = getattr(synthesizer, "far_from_zero_", [])
     if far:
         warn(
             f"few intervals were found for columns {shown(far)}, because their numbers are far "

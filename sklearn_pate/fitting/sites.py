@@ -407,7 +407,6 @@ def _check_supported(estimator: Estimator, X_public: Rows, given: dict[str, Any]
 def _check_alike(surveys: list[_Survey]) -> None:
     """Refuse sites that differ in the columns, in groups and weights, or in the kind of labels."""
     first = surveys[0]
-    labelled = next(survey for survey in surveys if survey.labels is not None)
     for survey in surveys[1:]:
         found = difference(survey.form, first.form)
         columns = survey.form.shape[1:] == first.form.shape[1:] and (
@@ -422,11 +421,12 @@ def _check_alike(surveys: list[_Survey]) -> None:
                     f"sites {survey.name!r} and {first.name!r} have different {what}; load must "
                     "return the same for all sites, also for a site without records"
                 )
-        if survey.labels not in (None, labelled.labels):
-            raise ValueError(
-                f"sites {survey.name!r} and {labelled.name!r} have different kinds of labels, "
-                f"{survey.labels} and {labelled.labels}: use the same type at all sites"
-            )
+    kinds = sorted({survey.labels for survey in surveys if survey.labels is not None})
+    if len(kinds) > 1:  # names of sites would show which sites have no records
+        raise ValueError(
+            f"the sites have different kinds of labels, {' and '.join(kinds)}: use the same type "
+            "at all sites"
+        )
 
 
 # --- the records in a fit -------------------------------------------------------------------------

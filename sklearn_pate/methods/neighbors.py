@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from .._sklearn import Interval, StrOptions
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..encoding import custom
+from ..encoding.encoder import MAX_COLUMNS, n_encoded_columns
 from ..encoding.vectorizer import RowVectorizer
 from ..forecasts import CellForecast, errors_and_warnings, noise_exceeds
 from ..neighbors import centers, counting, smoothing
@@ -183,6 +184,7 @@ class ReverseNeighbors(BlockMethod):
         self._seed = self._public_seed(X_public, seed)
         self._transformer = custom.fitted_on_public(self._unfitted(), X_public, self._seed)
         self._public = smoothing.numbers_of_public(self._transformer, X_public)
+        self._sums_accept = n_encoded_columns(X_public) is not None
         # RowVectorizer encodes each row by itself, regardless of the size of its numbers
         is_ours = type(self._transformer) is RowVectorizer
         self._largest = None if is_ours else custom.largest_sizes(X_public)
@@ -325,11 +327,13 @@ class ReverseNeighbors(BlockMethod):
             params,
             n_neighbors=int(self.n_neighbors),
             shift=shift,
+            rows_digest=digest(self._public),
         )
 
     def _shift(self, noisy: np.ndarray, noise_std: float) -> PublicShift:
         """Compare the noisy counts with the public rows."""
-        cells = self._cells(int(self.n_neighbors))
+        n_neighbors = int(self.n_neighbors)
+        cells = centers.cells_without_own_row(self._public, self._centers, n_neighbors)
         return shift_of_votes(noisy, cells, self._centers, noise_std, tolerance=self._tolerance)
 
     def read(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -384,10 +388,17 @@ class ReverseNeighbors(BlockMethod):
             warnings.append(
                 f"{n_cells} cells explain {explained:.1%} of the variance of the public rows: the "
                 "cell of a record hardly determines its label, and the student may be as good as a "
-                "coin flip. Use sums of all columns, method='sums', or keep only relevant columns"
+                f"coin flip. {self._remedy}"
             )
         n_votes = n_records_expected * int(self.n_neighbors)
         return CellForecast(n_cells, n_votes, explained, tuple(warnings), tuple(errors))
+
+    @property
+    def _remedy(self) -> str:
+        """What to do if cells explain little of the public rows."""
+        if self._sums_accept:
+            return "Use sums of all columns, method='sums', or keep only relevant columns"
+        return f"Keep only relevant columns; method='sums' uses up to {MAX_COLUMNS}"
 
     @property
     def public_shape(self) -> tuple[int, ...]:

@@ -45,7 +45,7 @@ from ..class_sums.statistic import (
     with_constant,
 )
 from ..encoding.custom import fitted_on_public, transformed, transformed_private
-from ..encoding.encoder import RowEncoder
+from ..encoding.encoder import MAX_COLUMNS, RowEncoder, n_encoded_columns
 from ..encoding.fitted_steps import (
     affine_by_hand,
     numbers_by_hand,
@@ -78,10 +78,6 @@ if TYPE_CHECKING:
     from ..runtime.private_data import PrivateData
 
 __all__ = ["ClassSums", "ReleasedClassSums", "SumsMechanism"]
-
-#: Maximal number of columns. With more, matrix products take seconds, and their rounding may depend
-#: on other rows.
-_MAX_COLUMNS = 2000
 
 #: Minimal signal for extra columns: the number of records, divided by the length of the noise on
 #: the sums of all other columns. Below, extra columns lowered AUC by up to 0.07 on tables of 16 to
@@ -359,13 +355,12 @@ class ClassSums(BlockMethod):
 
     @staticmethod
     def suits(X_public: Rows) -> bool:
-        """Return whether rows are DataFrames, or arrays of at most 2,000 columns.
+        """Return whether rows are DataFrames, sparse, or arrays of at most 2,000 columns.
 
-        Other rows would require large matrix products, in which the rounding of a row may depend on
-        other rows.
+        Wider arrays would require large matrix products, in which the rounding of a row may depend
+        on other rows.
         """
-        is_narrow = isinstance(X_public, np.ndarray) and X_public[0].size <= _MAX_COLUMNS
-        return is_narrow or hasattr(X_public, "columns")
+        return n_encoded_columns(X_public) is not None
 
     def prepare(
         self,
@@ -378,8 +373,8 @@ class ClassSums(BlockMethod):
         """Encode the public rows, and return the neighboring data sets."""
         if not self.suits(X_public):
             raise ValueError(
-                f"ClassSums takes DataFrames, and arrays of at most {_MAX_COLUMNS} columns; use "
-                "method='neighbors', or give fewer columns"
+                f"ClassSums takes DataFrames, sparse rows, and arrays of at most {MAX_COLUMNS} "
+                "columns; use method='neighbors', or give fewer columns"
             )
         neighbors = self._note_public(private, memory)
         self._n_classes = private.target.n_classes
@@ -409,7 +404,7 @@ class ClassSums(BlockMethod):
             return
         n_public, width = len(self._public), self._width
         signal = (n_public if n_records is None else n_records) / (noise_std * math.sqrt(width))
-        has_few = width + 2 * self._encoder.n_numbers <= _MAX_COLUMNS
+        has_few = width + 2 * self._encoder.n_numbers <= MAX_COLUMNS
         extra_columns = has_few and signal >= _MIN_SIGNAL_OF_EXTRA_COLUMNS
         if extra_columns != self._transformer.extra_columns:
             self._lay_out(extra_columns=extra_columns)

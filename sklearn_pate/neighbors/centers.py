@@ -266,6 +266,48 @@ def _exactly_nearest(rows: np.ndarray, centers: np.ndarray, n_neighbors: int) ->
     return nearest
 
 
+def cells_without_own_row(
+    rows: np.ndarray, centers: np.ndarray, n_neighbors: int = 1
+) -> np.ndarray:
+    """Return the nearest cells of rows that made the centers, as if each row had not.
+
+    A center is the mean of its rows, so these rows are nearer to it than other rows of the same
+    population are. Without the row x, the center c of n rows is ``c - (x - c) / (n - 1)``, at
+    n / (n - 1) times the distance. A cell with a single row would not exist.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_columns)
+        The rows that made the centers.
+    centers : ndarray of shape (n_cells, n_columns)
+        From `make_centers`.
+    n_neighbors : int, default=1
+        Number of cells for each row.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_neighbors), int
+        Indices of distinct cells in ascending order.
+    """
+    if len(centers) <= n_neighbors:
+        return nearest_cells(rows, centers, n_neighbors)
+    own = nearest_cells(rows, centers)
+    n_members = np.bincount(own[:, 0], minlength=len(centers))[own]
+    with np.errstate(divide="ignore"):
+        farther = np.where(n_members > 1, n_members / (n_members - 1), np.inf)
+    candidates = nearest_cells(rows, centers, n_neighbors + 1)
+    distance = np.stack(
+        [((rows - centers[cells]) ** 2).sum(axis=1) for cells in candidates.T], axis=1
+    )
+    # A center at the row itself stays there only if it has other rows, which are equal
+    with np.errstate(invalid="ignore"):
+        moved = np.where(n_members > 1, distance * farther**2, np.inf)
+    distance = np.where(candidates == own, moved, distance)
+    is_kept = np.ones(candidates.shape, dtype=bool)
+    is_kept[np.arange(len(rows)), distance.argmax(axis=1)] = False
+    return candidates[is_kept].reshape(len(rows), n_neighbors)
+
+
 def explained_share(public: np.ndarray, n_cells: int, random_state: int) -> float:
     """Return the fraction of the variance of public rows that cells of other public rows explain.
 

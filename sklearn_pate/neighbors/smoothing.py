@@ -24,8 +24,9 @@ from ..encoding.fitted_steps import (
     scaler_by_hand,
     sharpened_by_hand,
 )
+from ..runtime.memory import digest
 from ..shift import PublicShift, shift_of_votes
-from .centers import have_distances, nearest_cells
+from .centers import cells_without_own_row, have_distances, nearest_cells
 
 if TYPE_CHECKING:
     from .._typing import Estimator, Rows
@@ -87,6 +88,8 @@ class ReleasedTable:
     shift : shift.PublicShift or None
         Distance of the public rows from the private records, by the published votes. None if the
         public rows are synthetic.
+    rows_digest : str
+        Digest of the transformed public rows that made the cells.
 
     Examples
     --------
@@ -108,6 +111,7 @@ class ReleasedTable:
     smoothing: dict[str, Any]
     n_neighbors: int = 1
     shift: PublicShift | None = None
+    rows_digest: str = ""
 
     @property
     def class_counts(self) -> tuple[np.ndarray, float]:
@@ -180,7 +184,9 @@ class ReleasedTable:
         if self.shift is None:
             return None
         numbers = numbers_of_public(self.transformer, X)
-        cells = nearest_cells(numbers, self.centers, self.n_neighbors)
+        made_cells = digest(numbers) == self.rows_digest
+        cells_of = cells_without_own_row if made_cells else nearest_cells
+        cells = cells_of(numbers, self.centers, self.n_neighbors)
         return shift_of_votes(
             self.counts,
             cells,

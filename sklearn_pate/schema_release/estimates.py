@@ -400,6 +400,19 @@ def estimated(
     return columns, has_gaps, nothing
 
 
+def max_intervals(n_records: int, sd: float) -> float:
+    """Return the largest number of intervals that a column of numbers can have, given the noise.
+
+    Parameters
+    ----------
+    n_records : int
+        Number of records.
+    sd : float
+        Standard deviation of the noise on the counts of a tree.
+    """
+    return n_records / (_MIN_MASS * _ERROR * sd)
+
+
 def is_far_from_zero(column: Any) -> bool:
     """Return whether an estimated column has few edges, because zero is far from its range.
 
