@@ -11,7 +11,6 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.covariance import oas
 
 from ..association import p_value_of_sums
 from .statistic import WITHOUT_PUBLIC_ROWS, Sums
@@ -166,6 +165,8 @@ def public_discriminants(
     p_value : float
         As in `Discriminants`.
     """
+    from sklearn.covariance import oas
+
     n_classes = len(by_class)
     noisy_counts = n / n_classes + by_class[:, -1] / public[0, -1]
     counts = np.maximum(noisy_counts, 0.02 * n / n_classes)

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.cluster import KMeans
 
 #: Squared distances that differ by less, relative to the shorter, count as equal.
 _EQUAL = 1e-9
@@ -69,9 +68,13 @@ def make_centers(public: np.ndarray, n_cells: int, random_state: int | None) -> 
     if len(distinct) <= n_cells:
         return distinct
     if len(public) * n_cells <= _QUICKLY_CLUSTERED:
+        from sklearn.cluster import KMeans
+
         public = np.ascontiguousarray(public, dtype=float)
         starts = iter(_far_apart(public - public.mean(axis=0), n_cells, random_state))
-        clusters = KMeans(n_cells, init=lambda *_, **__: next(starts), n_init=_N_STARTS, max_iter=30)
+        clusters = KMeans(
+            n_cells, init=lambda *_, **__: next(starts), n_init=_N_STARTS, max_iter=30
+        )
         return clusters.fit(public).cluster_centers_
     # More steps, or a start far from each other, take long and do not make better cells
     centers = distinct[rng.choice(len(distinct), n_cells, replace=False)]
