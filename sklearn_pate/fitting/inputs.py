@@ -356,7 +356,7 @@ def check_inputs(
         () if estimator._declared_target() is not None else (_READ_CLASSES,)
     )
     errors: tuple[str, ...] = ()
-    warnings_of_columns = None
+    warnings_of_columns: Callable[[], list[str]] | None = None
     if synthesizer is not None:
         X_public = dry_run_rows(synthesizer)
         not_covered += read_by(synthesizer)
