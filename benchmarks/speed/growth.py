@@ -123,6 +123,14 @@ def measured(kind, sizes):
         return time.process_time() - start, peak, mapped
 
 
+def used(kind, sizes):
+    """Names of the sizes that a kind of fit depends on, without single targets and sites."""
+    unused = {name for name in ("targets", "sites") if sizes[name] == 1}
+    unused |= {"public rows"} if kind == "no public rows" else set()
+    unused |= {"teachers"} if kind != "teachers" else set()
+    return [name for name in sizes if name not in unused]
+
+
 def growth(quick):
     """A row for each size, compared with the size before."""
     rows = []
@@ -139,7 +147,7 @@ def growth(quick):
                 exponent = ""
                 if before is not None:
                     exponent = math.log(seconds / before[1]) / math.log(size / before[0])
-                setting = ", ".join(f"{number:,} {name}" for name, number in sizes.items())
+                setting = ", ".join(f"{sizes[name]:,} {name}" for name in used(kind, sizes))
                 rows.append(
                     {
                         "grows": what,
