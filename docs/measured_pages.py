@@ -15,6 +15,7 @@ TITLES = {
     "aggregators": "Aggregators at equal accuracy",
     "audit": "Audits",
     "scale": "Reading records from a file",
+    "growth": "Time and memory as a fit grows",
     "shift": "Public rows from elsewhere",
     "tests": "What the tests find",
 }

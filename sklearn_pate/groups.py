@@ -14,7 +14,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.stats import norm, rankdata
 from sklearn.base import is_regressor
-from sklearn.metrics import r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -258,6 +257,8 @@ class _Regression:
         }
 
     def _r2(self, rows: np.ndarray) -> tuple[float, tuple[float, float]]:
+        from sklearn.metrics import r2_score
+
         y, predicted = self.y[rows], self.predicted[rows]
         if len(np.unique(y)) < 2:
             return math.nan, (math.nan, math.nan)

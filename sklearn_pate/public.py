@@ -306,14 +306,18 @@ def plain(column: pd.Series) -> np.ndarray:
     """Return a column as floats, or as text if it holds anything else."""
     if getattr(column.dtype, "kind", "O") in "iufb":
         return column.to_numpy("float64", na_value=np.nan) + 0.0  # never -0.0
-    return column.astype(object).map(str).to_numpy(object)
+    return np.array([*map(str, column.astype(object).to_numpy())], dtype=object)
 
 
 def are_all_equal(X_public: Rows) -> bool:
     """Return whether there are at least two public rows, all with the same values."""
     n_rows = _num_samples(X_public)
+    if n_rows < 2:
+        return False
     few = _safe_indexing(X_public, list(range(min(n_rows, 50))))  # first, because this is fast
-    return n_rows > 1 and all(np.unique(value_hashes(X)).size == 1 for X in (few, X_public))
+    tables = (table_of(X) for X in (few, X_public))
+    columns = (plain(table.iloc[:, k]) for table in tables for k in range(table.shape[1]))
+    return all(pd.unique(column).size == 1 for column in columns)
 
 
 def _is_one_to_one(column: Any, labels: Any) -> bool:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.metrics.pairwise import euclidean_distances
 
 from ._sklearn import CheckedEstimator, HasMethods, Interval, _num_samples
 from .rdp.checks import check_count
@@ -206,6 +205,8 @@ class DiversityQueries(CheckedEstimator):
                     "DiversityQueries requires rows of numbers: set a transformer that returns "
                     "numbers"
                 ) from None
+        from sklearn.metrics.pairwise import euclidean_distances
+
         points = points[rows]
         chosen = []
         distance = np.full(len(rows), np.inf)  # to the nearest chosen row

@@ -95,12 +95,12 @@ class SystemGenerator(np.random.Generator):
                 "high must exceed low, by at most 2**63, and both must fit into 64 bits; got "
                 f"low={low} and high={high}"
             )
-        sampled = np.atleast_1d(self._bits(size))
+        sampled = self._bits(1 if size is None else size)
         most = 2**64 // width * width - 1  # with larger numbers, remainders are not uniform
-        while (beyond := sampled > np.uint64(most)).any():
+        while most < 2**64 - 1 and (beyond := sampled > np.uint64(most)).any():
             sampled[beyond] = self._bits(int(beyond.sum()))
         whole = (sampled % np.uint64(width)).astype(np.int64) + low
-        return int(whole[0]) if size is None else whole.reshape(size)
+        return int(whole[0]) if size is None else whole
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Draw normal noise."""
@@ -132,9 +132,10 @@ class SystemGenerator(np.random.Generator):
         return 2 * self.integers(2, size=size) - 1
 
     def _bits(self, size: Any) -> np.ndarray:
-        shape = () if size is None else size
-        n = int(np.prod(shape, dtype=int))
-        return np.frombuffer(urandom(8 * n), np.uint64).reshape(shape).copy()
+        if size is None:
+            return np.frombuffer(urandom(8), np.uint64).reshape(()).copy()
+        n = size if type(size) is int else int(np.prod(size, dtype=int))
+        return np.frombuffer(bytearray(urandom(8 * n)), np.uint64).reshape(size)
 
     def __reduce__(self) -> Any:
         raise TypeError("SystemGenerator has no state to pickle or copy; create a new one instead")
@@ -249,7 +250,9 @@ def _bernoulli_exp_fraction(rng: np.random.Generator, p: Any, q: Any) -> np.ndar
     live = np.arange(p.size)
     k = 1
     while live.size:
-        goes_on = _bernoulli(rng, p[live], q) & (rng.integers(k, size=live.size) == 0)
+        goes_on = _bernoulli(rng, p[live], q)
+        if k > 1:
+            goes_on &= rng.integers(k, size=live.size) == 0
         result[live[~goes_on]] = k % 2
         live = live[goes_on]
         k += 1
@@ -258,6 +261,8 @@ def _bernoulli_exp_fraction(rng: np.random.Generator, p: Any, q: Any) -> np.ndar
 
 def _bernoulli(rng: np.random.Generator, p: Any, q: Any) -> np.ndarray:
     """Draw True with probability ``p / q``, for ``0 <= p <= q``, from uniform integers."""
+    if q == 1:
+        return p.astype(bool)
     if q <= _WORD:
         return rng.integers(q, size=p.size) < p.astype(np.int64)
     # Compare digit by digit

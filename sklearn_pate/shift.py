@@ -17,7 +17,6 @@ from typing import Literal
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
-from sklearn.cluster import KMeans
 
 __all__ = ["PublicShift", "shift_of_sums", "shift_of_votes", "weights_of_cells"]
 
@@ -242,6 +241,8 @@ def _groups(centers: np.ndarray, in_cell: np.ndarray) -> np.ndarray:
     """Return the group of each cell; groups are clusters of the cells, weighted by public rows."""
     if len(centers) <= N_GROUPS:
         return np.arange(len(centers))
+    from sklearn.cluster import KMeans
+
     clusters = KMeans(N_GROUPS, n_init=1, random_state=0)  # any seed suffices
     return clusters.fit_predict(centers, sample_weight=in_cell + 1e-6)
 

@@ -16,10 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.dummy import DummyClassifier
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -76,8 +73,6 @@ _WEIGHTS_NEEDED = (
     "which soft labels require. Use a classifier that supports weights; if it is the last step of "
     "a Pipeline, wrap this step alone: make_pipeline(scaler, SoftLabelClassifier(classifier))"
 )
-
-_LEARN_FROM_UNLABELED = (SelfTrainingClassifier, LabelPropagation, LabelSpreading)
 
 
 class SoftLabelClassifier(MetaEstimatorMixin, ClassifierMixin, CheckedEstimator):
@@ -234,6 +229,8 @@ def fit_student(
             )
             raise student_error(problem, released) from error
         released.problem = f"{type(error).__name__}: {str(error).removesuffix('.')}"
+    from sklearn.dummy import DummyClassifier
+
     # Most classifiers raise an error for labels of one class, but these labels are paid for
     return DummyClassifier().fit(_safe_indexing(X_public, labelled), labels)
 
@@ -295,6 +292,8 @@ def _fit_together(
 
 def joined(fitted: list[Estimator], unfitted: Estimator, target: Target) -> Estimator:
     """Join the fitted students of several targets as one fitted estimator of scikit-learn."""
+    from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+
     if not target.has_accuracy:
         regressor = MultiOutputRegressor(unfitted)
         regressor.estimators_ = fitted
@@ -619,8 +618,12 @@ def _share_predicted(
 
 def accepts_unlabeled(student: Estimator) -> bool:
     """Return whether the student also learns from unlabelled rows, which are marked -1."""
+    from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
+
     last = last_step(student)
-    return isinstance(last, _LEARN_FROM_UNLABELED) or getattr(last, "accepts_unlabeled", False)
+    if isinstance(last, SelfTrainingClassifier | LabelPropagation | LabelSpreading):
+        return True
+    return getattr(last, "accepts_unlabeled", False)
 
 
 def accepts_soft_labels(student: Estimator) -> bool:

@@ -11,6 +11,7 @@ from conftest import cases, table, three_classes
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_wine
 from sklearn.kernel_approximation import RBFSampler
@@ -59,6 +60,13 @@ def pate(method=None, **params):
 
 
 # --- cells ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_cells", [1, 2, 20])
+@pytest.mark.parametrize("rows", [X_PUBLIC, X_PUBLIC.round()], ids=["distinct", "repeated"])
+def test_cells_of_few_rows_are_those_of_kmeans(rows, n_cells):
+    expected = KMeans(n_cells, n_init=10, max_iter=30, random_state=3).fit(rows).cluster_centers_
+    np.testing.assert_array_equal(make_centers(rows, n_cells, 3), expected)
 
 
 def test_nearest_cells_have_the_nearest_centers():
@@ -529,6 +537,17 @@ def test_assigned_labels_follow_class_probabilities():
     for cell in range(2):
         assert np.abs(np.bincount(labels[cell::2], minlength=3) - 20 * class_proba[0]).max() <= 1
     assert assign_labels(np.eye(3), np.zeros(3, dtype=int)).tolist() == [0, 1, 2]
+
+
+def test_labels_are_assigned_row_by_row_within_each_cell():
+    rng = np.random.default_rng(0)
+    class_proba, cells = rng.dirichlet([1.0, 2.0, 0.5], size=300), rng.integers(20, size=300) ** 2
+    owed, expected = np.zeros((cells.max() + 1, 3)), []
+    for cell, proba in zip(cells, class_proba, strict=True):
+        owed[cell] += proba
+        expected.append(owed[cell].argmax())
+        owed[cell, expected[-1]] -= 1
+    assert assign_labels(class_proba, cells).tolist() == expected
 
 
 def test_sure_labels_are_those_with_the_highest_probability():

@@ -59,6 +59,16 @@ def test_import_requires_the_core_dependencies_only():
     assert first == "PATEClassifier()" and "pip install matplotlib" in without_matplotlib
 
 
+@pytest.mark.slow
+def test_import_loads_no_models_of_scikit_learn():
+    code = "import sys, sklearn_pate; print(*(m for m in sys.modules if m.startswith('sklearn.')))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[1] for name in run.stdout.split()}
+    models = {"cluster", "compose", "decomposition", "ensemble", "impute", "linear_model"}
+    assert "pipeline" in loaded
+    assert not loaded & (models | {"metrics", "model_selection", "neighbors", "semi_supervised"})
+
+
 def test_docstring_lists_all_attributes_and_parameters():
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 2)), columns=["a", "b"])
     clf = sklearn_pate.PATEClassifier(GaussianNB(), n_teachers=60, classes=[0, 1])

@@ -36,7 +36,13 @@ from sklearn_pate.exceptions import BadPlanError, PrivacyLeakWarning
 from sklearn_pate.methods import ReverseNeighbors
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.neighbors import RowVectorizer
-from sklearn_pate.public import overlap, public_rows, useless_columns, warn_if_private
+from sklearn_pate.public import (
+    are_all_equal,
+    overlap,
+    public_rows,
+    useless_columns,
+    warn_if_private,
+)
 from sklearn_pate.synthesis import Schema
 
 N = 300
@@ -521,6 +527,15 @@ def test_useless_columns_of_arrays_are_distinct_whole_numbers():
 @pytest.mark.parametrize("load", [load_digits, load_breast_cancer, load_iris])
 def test_useless_columns_are_not_found_in_measurements(load):
     assert useless_columns(load().data) == []
+
+
+@pytest.mark.parametrize("dtype", [float, object, "category"])
+def test_all_rows_are_equal_only_if_every_column_has_one_value(dtype):
+    rows = pd.DataFrame({"a": [1.0, 1.0] * 30, "b": [np.nan, np.nan] * 30}).astype(dtype)
+    assert are_all_equal(rows) and are_all_equal(rows.to_numpy()) and not are_all_equal(rows[:1])
+    rows = rows.astype(object)
+    rows.iloc[59, 1] = 0.0  # beyond the first rows, which are compared first
+    assert not are_all_equal(rows.astype(dtype))
 
 
 def test_plan_warns_of_useless_columns_by_public_rows_only():

@@ -20,6 +20,7 @@ from scipy.stats import binom, chi2, norm
 from sklearn_pate import PATEClassifier, PATERegressor, rules
 from sklearn_pate.aggregators import GaussianMechanism, LaplaceMechanism
 from sklearn_pate.encoding import Schema
+from sklearn_pate.encoding.schema import estimated_columns
 from sklearn_pate.encoding.values import cells_of
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
@@ -1146,3 +1147,10 @@ def test_numbers_far_from_zero_are_reported(first, is_far):
         clf.fit(numbers[:, None].astype(float), np.arange(6000) % 2)
     assert (len(clf.schema_.columns[0]) <= 4) == is_far
     assert any("far from zero" in str(warning.message) for warning in caught) == is_far
+
+
+def test_arrays_of_floats_with_estimated_columns_are_not_copied():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    columns = estimated_columns(X, (0, 1), [(-1.0, 1.0), [2.0, 3.0]], [False, True], None, n_bins=4)
+    assert np.shares_memory(columns.like(X), X)
+    np.testing.assert_array_equal(columns.like(X.astype(int)), X.astype(int).astype(float))

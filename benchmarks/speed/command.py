@@ -32,6 +32,7 @@ BENCHMARKS = {
     "schema": tables.schema,
     "peer": peer.peer,
     "growth": growth.growth,
+    "workers": growth.workers,
 }
 HEADER = (
     "| what | unit | ours | baseline | ratio (lowest to highest round) | baseline is | setting |\n"

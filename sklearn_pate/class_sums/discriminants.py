@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import logsumexp, softmax
-from sklearn.covariance import oas
 
 from ..association import p_value_of_sums
 from .statistic import WITHOUT_PUBLIC_ROWS, Sums
@@ -181,6 +180,8 @@ def public_discriminants(
     p_value : float
         As in `Discriminants`.
     """
+    from sklearn.covariance import oas
+
     n_classes = len(by_class)
     noisy_counts = n / n_classes + by_class[:, -1] / public[0, -1]
     counts = np.maximum(noisy_counts, 0.02 * n / n_classes)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -292,16 +292,21 @@ def free_weight(n_classes: NClasses) -> float:
     `sensitivity`. For several targets, it is also small enough for `Blocks.one_changed`, which
     holds for any single target without this limit.
     """
-    numbers = as_numbers(n_classes)
+    return _free_weight(tuple(map(int, as_numbers(n_classes))))
+
+
+@lru_cache(maxsize=1000)
+def _free_weight(numbers: tuple[int, ...]) -> float:
+    """Return the `free_weight` of targets with these numbers of classes."""
     a = 1 - sum(1 / number for number in numbers) / len(numbers)
     most = math.sqrt((a + WITHOUT_PUBLIC_ROWS.total**2) / 2)
 
     def change(weight: float) -> float:
-        return sensitivity(2, WITHOUT_PUBLIC_ROWS, n_classes=n_classes, moment_weight=weight)
+        return sensitivity(2, WITHOUT_PUBLIC_ROWS, n_classes=numbers, moment_weight=weight)
 
     without = change(0.0)
     if len(numbers) > 1:
-        one = sensitivity(1, WITHOUT_PUBLIC_ROWS, n_classes=n_classes)
+        one = sensitivity(1, WITHOUT_PUBLIC_ROWS, n_classes=numbers)
         limit = WITHOUT_PUBLIC_ROWS.one_changed * (1 - 1e-9) * without**2
         most = min(most, math.sqrt(limit - one**2))
     if change(most) <= without:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
@@ -14,6 +13,8 @@ from .columns import CategoryColumn, Columns, NumberColumn
 from .fitted_steps import as_floats, calling
 
 if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+
     from .._typing import Estimator
 
 
@@ -96,6 +97,8 @@ def _objects(schema: Columns) -> FunctionTransformer:
 
 def _fitted(steps: list[tuple[Any, list[int]]], schema: Columns) -> ColumnTransformer:
     """Return a fitted transformer of columns; the fit depends on the schema only."""
+    from sklearn.compose import ColumnTransformer
+
     named = [(f"{k}", step, places) for k, (step, places) in enumerate(steps) if places]
     columns = ColumnTransformer(named).set_output(transform="default")
     return columns.fit(schema.any_rows(2, np.random.default_rng(0)))

@@ -109,17 +109,16 @@ class Columns(NamedTuple):
         return self._canonical(X) if self.by_value else X
 
     def _canonical(self, X: Rows) -> Rows:
-        """Return a copy with the columns in `by_value` converted to floats or to texts."""
+        """Return rows with the columns in `by_value` converted to floats or to texts."""
         if self.names is None:
-            X = np.asarray(X, dtype=float)  # truth values are 0 and 1
+            # Numbers stay numbers, and a file that is mapped is not read; truth values are 0 and 1
+            return np.asarray(X, dtype=self.dtype)
         values = list(columns_of(X).values())
         for k in self.by_value:
             cells = cells_of(values[k])
             is_text = isinstance(self.columns[k], CategoryColumn)
             found = cells.all_texts() if is_text else cells.numbers
             values[k] = pd.Series(found, index=values[k].index, dtype=object if is_text else float)
-        if self.names is None:
-            return np.column_stack([series.to_numpy() for series in values]).astype(self.dtype)
         rows = pd.concat(values, axis=1)
         rows.columns = self.names
         return rows

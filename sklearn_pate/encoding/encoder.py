@@ -16,9 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.extmath import safe_sparse_dot
@@ -31,6 +29,9 @@ from .texts import codes_of_one_hot, fit_one_hot, lenient_texts
 from .vectorizer import check_array, check_columns, of_pandas, with_floats
 
 if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+
     from .._typing import Estimator, Rows
 
 #: Number of intervals between the quantiles of public numbers.
@@ -478,11 +479,15 @@ class RowEncoder(TransformerMixin, BaseEstimator):
 
 def _column_transformer(steps: Iterable[tuple[Estimator, list[int]]]) -> ColumnTransformer:
     """Return an unfitted transformer of columns, from pairs of a step and positions."""
+    from sklearn.compose import ColumnTransformer
+
     named = [(f"{k}", step, places) for k, (step, places) in enumerate(steps) if len(places)]
     return ColumnTransformer(named).set_output(transform="default")
 
 
 def _zero_for_missing() -> SimpleImputer:
+    from sklearn.impute import SimpleImputer
+
     return SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
 
 

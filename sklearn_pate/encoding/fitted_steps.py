@@ -6,14 +6,15 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.dummy import DummyClassifier
-from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from .._sklearn import softmax
 
 if TYPE_CHECKING:
+    from sklearn.dummy import DummyClassifier
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+
     from .._typing import Estimator
 
 
@@ -62,6 +63,8 @@ def nearness_by_hand(centers: np.ndarray, gamma: float, weights: np.ndarray) -> 
     weights : ndarray of shape (n_centers, n_outputs)
         Weight of each center in each output.
     """
+    from sklearn.kernel_approximation import Nystroem
+
     learnt = {"components_": centers, "normalization_": weights.T}
     nearness = Nystroem(gamma=float(gamma), n_components=len(centers))
     return _by_hand(nearness, **learnt, n_features_in_=centers.shape[1])
@@ -87,6 +90,8 @@ def linear_by_hand(
     coef: np.ndarray, intercept: np.ndarray, labels: np.ndarray
 ) -> LogisticRegression:
     """Return a fitted logistic regression with these coefficients."""
+    from sklearn.linear_model import LogisticRegression
+
     model = LogisticRegression(C=2, max_iter=1000)
     learnt = {"coef_": coef, "intercept_": intercept, "classes_": labels}
     return _by_hand(model, **learnt, n_features_in_=coef.shape[1])
@@ -107,6 +112,8 @@ def softmax_by_hand(
         Labels; if there is a single one, the classifier always predicts it.
     """
     if len(labels) == 1:
+        from sklearn.dummy import DummyClassifier
+
         return DummyClassifier().fit(np.zeros((1, coef.shape[1])), labels)
     if len(labels) == 2:
         coef, intercept = np.diff(coef, axis=0), np.diff(intercept)
@@ -131,6 +138,8 @@ def classes_by_proba(n_classes: int, codes: np.ndarray, weight: np.ndarray) -> l
 
 def mean_by_proba(levels: np.ndarray) -> LinearRegression:
     """Return the step that predicts the mean of the levels from their probabilities."""
+    from sklearn.linear_model import LinearRegression
+
     learnt = {"coef_": levels, "intercept_": 0.0, "n_features_in_": len(levels)}
     return _by_hand(LinearRegression(), **learnt)
 

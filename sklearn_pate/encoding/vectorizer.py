@@ -11,10 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -31,6 +28,9 @@ from .fitted_steps import calling
 from .texts import MIN_FREQUENCY, CodesOfTexts, codes_of_one_hot, fit_one_hot, strict_texts
 
 if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+
     from .._typing import Estimator, RandomState, Rows
 
 # --- the default transformer ----------------------------------------------------------------------
@@ -144,6 +144,8 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
 
         It is False for principal components and singular vectors, which are matrix products.
         """
+        from sklearn.decomposition import PCA, TruncatedSVD
+
         check_is_fitted(self)
         if self._frame is not None:
             return True
@@ -158,6 +160,8 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
     def _chosen(self, X: Rows) -> Estimator:
         if isinstance(X, pd.DataFrame):
             return _of_columns(X)
+        from sklearn.decomposition import PCA, TruncatedSVD
+
         n_rows, *n_columns = X.shape
         is_sparse = sparse.issparse(X)
         if is_sparse and n_columns[0] > self.most_columns:
@@ -371,6 +375,8 @@ def _without_outliers(columns: np.ndarray) -> np.ndarray:
 
 
 def _imputer(strategy: str, **params: Any) -> SimpleImputer:
+    from sklearn.impute import SimpleImputer
+
     return SimpleImputer(strategy=strategy, keep_empty_features=True, **params)
 
 
@@ -430,6 +436,8 @@ class _FrameEncoding:
     @cached_property
     def transformer(self) -> ColumnTransformer:
         """The scikit-learn transformer, fitted."""
+        from sklearn.compose import make_column_transformer
+
         steps: list[Any] = [(FrozenEstimator(ranks), names) for ranks, names in self.ranks]
         if self.others:
             texts = np.full((1, len(self.others)), _MISSING, dtype=object)
@@ -477,6 +485,8 @@ def _has_distinct_names(X: Rows) -> bool:
 
 
 def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
+    from sklearn.compose import make_column_transformer
+
     kinds = {name: dtype.kind for name, dtype in X_public.dtypes.items()}
     numbers = [name for name, kind in kinds.items() if kind in "iuf"]
     times = [name for name, kind in kinds.items() if kind == "m"]  # durations

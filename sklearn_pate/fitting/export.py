@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import VotingClassifier
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
@@ -155,6 +153,8 @@ class _OneTarget:
 @_decoded.register
 def _(target: SeveralTargets, student: Any, estimator: Any, X: Any) -> Any:
     """Convert a student of several targets, each by itself if they have one model each."""
+    from sklearn.multioutput import MultiOutputClassifier
+
     if target.kind is NumberTarget:
         return _as_is(student, estimator, X)
     if len({values.dtype.kind for values in target.values}) > 1:
@@ -228,6 +228,8 @@ def libraries_of(model: Estimator, rows: Iterable[Any] = ()) -> dict[str, str]:
 
 def _in_sklearn(student: Estimator) -> Estimator:
     """Convert a student, or the steps of a Pipeline, to equivalent scikit-learn estimators."""
+    from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
+
     if hasattr(student, "to_sklearn"):
         return _in_sklearn(student.to_sklearn())
     if isinstance(student, MultiOutputClassifier | MultiOutputRegressor):
@@ -307,6 +309,8 @@ def _votes_of_one(student: Estimator, labels: np.ndarray) -> list[Estimator]:
 
 def _vote_of_one(student: Estimator, voting: str, labels: np.ndarray) -> Estimator:
     """Return an ensemble of one student; it decodes the student's predictions to labels."""
+    from sklearn.ensemble import VotingClassifier
+
     vote = VotingClassifier([("student", student)], voting=voting)
     vote.estimators_ = [student]
     vote.named_estimators_ = Bunch(student=student)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from ..public import (
     check_not_swapped,
     public_rows,
     table_of,
+    useless_columns,
     value_hashes,
     warn_if_private,
 )
@@ -145,6 +146,7 @@ class Inputs:
     fit_number: int = 1
     prefix: Prefix | None = None
     first_release: FirstRelease | None = None
+    warnings_of_columns: Callable[[], list[str]] | None = None
 
     @property
     def release(self) -> VotesRelease:
@@ -334,7 +336,8 @@ def check_inputs(
     first_release : FirstRelease or None, default=None
         The release that finds the target, if it is not declared.
     earlier : Inputs or None, default=None
-        Inputs of this fit before its first release; the method uses their encoded public rows.
+        Inputs of this fit before its first release. The method uses their encoded public rows,
+        and the plan their warnings about columns.
 
     Returns
     -------
@@ -353,6 +356,7 @@ def check_inputs(
         () if estimator._declared_target() is not None else (_READ_CLASSES,)
     )
     errors: tuple[str, ...] = ()
+    warnings_of_columns: Callable[[], list[str]] | None = None
     if synthesizer is not None:
         X_public = dry_run_rows(synthesizer)
         not_covered += read_by(synthesizer)
@@ -363,6 +367,9 @@ def check_inputs(
             _check_default_rows(X_public)
         not_covered += are_private
         errors += (_NOT_PUBLIC,) if are_private else ()
+        warnings_of_columns = cache(partial(useless_columns, X_public))
+        if earlier is not None:
+            warnings_of_columns = earlier.warnings_of_columns
     counts_records = method.release.releases_proba or synthesizer is not None
     # No comparison for columns that are read by value: `like` converts private rows later
     alike = None if getattr(synthesizer, "reads_by_value", False) else X_public
@@ -423,6 +430,7 @@ def check_inputs(
         errors=errors,
         prefix=prefix,
         first_release=first_release,
+        warnings_of_columns=warnings_of_columns,
     )
 
 

@@ -254,7 +254,11 @@ def _about_columns(inputs: Inputs) -> list[str]:
             "on rare categories is as large as on common ones: join categories, or drop the columns"
         ]
     was_polled = inputs.private is None and inputs.release.releases_proba  # `poll` has warned
-    return [] if was_polled or inputs.synthesis is not None else useless_columns(inputs.X_public)
+    if was_polled or inputs.synthesis is not None:
+        return []
+    if inputs.warnings_of_columns is None:
+        return useless_columns(inputs.X_public)
+    return inputs.warnings_of_columns()
 
 
 def _rows_cost(inputs: Inputs, sums: Any) -> RowsCost:

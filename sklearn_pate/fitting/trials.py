@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import roc_auc_score
 
 from .._sklearn import _num_samples, _safe_indexing
 from ..accounting.trials import ScoreForecast, Trial
@@ -318,6 +317,8 @@ def _auc(fitted: Estimator, split: _Split) -> float | None:
     """Return the area under the ROC curve; None unless there are two classes and probabilities."""
     if fitted.target_type is not ClassTarget or len(fitted.classes_) != 2:
         return None
+    from sklearn.metrics import roc_auc_score
+
     with contextlib.suppress(AttributeError, ValueError):
         proba = fitted.predict_proba(split.X_scored)[:, 1]
         return float(roc_auc_score(split.y_scored == fitted.classes_[1], proba))

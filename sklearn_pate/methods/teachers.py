@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from joblib import Memory
 from sklearn import get_config
-from sklearn.base import BaseEstimator, clone
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -54,16 +53,13 @@ if TYPE_CHECKING:
 #: Candidate penalties of the default regressor, for few records or noisy means.
 _PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 
-#: The last step of default teachers, by the kind of target.
-_MODELS: dict[type[Target], BaseEstimator] = {
-    ClassTarget: LogisticRegression(max_iter=1000),
-    NumberTarget: RidgeCV(_PENALTIES),
-}
-
 
 def default_teacher(target_type: type[Target]) -> Estimator:
     """Return the model of default teachers, a linear model on encoded rows."""
-    return make_pipeline(LenientRowVectorizer(), clone(_MODELS[target_type]))
+    from sklearn.linear_model import LogisticRegression, RidgeCV
+
+    models = {ClassTarget: LogisticRegression(max_iter=1000), NumberTarget: RidgeCV(_PENALTIES)}
+    return make_pipeline(LenientRowVectorizer(), models[target_type])
 
 
 class Teachers(VotingMethod):

@@ -10,8 +10,6 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import Ridge
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.utils.multiclass import check_classification_targets
@@ -82,6 +80,8 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         `y` may be the weight of each row in each class, (n_samples, n_classes), of floats. The
         labels are then the numbers of the columns that are not zero.
         """
+        from sklearn.kernel_approximation import Nystroem
+
         if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] > 1 and y.dtype.kind == "f":
             X = validate_data(self, X, dtype=np.float64)
             weights = np.asarray(y)
@@ -183,6 +183,8 @@ def _least_squares(features: np.ndarray, shares: np.ndarray, labels: np.ndarray)
     The parameters are the same as in `_logistic`. Noise has the same weight in all classes. The
     fit uses no logarithms, because logarithms of small probabilities are mostly noise.
     """
+    from sklearn.linear_model import Ridge
+
     weight = shares.sum(axis=1)
     model = Ridge(alpha=0.1).fit(features, shares / weight[:, None], weight)
     means = model.predict(features)

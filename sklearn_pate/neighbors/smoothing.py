@@ -593,10 +593,16 @@ def assign_labels(class_proba: np.ndarray, cells: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (n_public,), int
     """
+    # The first rows of all cells are labelled together, then their second rows, and so on
+    n_rows = np.bincount(cells)
+    by_cell = np.argsort(cells, kind="stable")
+    rank = np.arange(len(cells)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
+    by_rank = by_cell[np.argsort(rank, kind="stable")]
     labels = np.empty(len(class_proba), dtype=int)
-    owed = np.zeros((cells.max() + 1, class_proba.shape[1]))
-    for row in range(len(class_proba)):
-        owed[cells[row]] += class_proba[row]
-        labels[row] = owed[cells[row]].argmax()
-        owed[cells[row], labels[row]] -= 1
+    owed = np.zeros((len(n_rows), class_proba.shape[1]))
+    for rows in np.split(by_rank, np.cumsum(np.bincount(rank))[:-1]):
+        sums = owed[cells[rows]] + class_proba[rows]
+        labels[rows] = largest = sums.argmax(axis=1)
+        sums[np.arange(len(rows)), largest] -= 1
+        owed[cells[rows]] = sums
     return labels

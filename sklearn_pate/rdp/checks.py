@@ -36,6 +36,8 @@ def as_array(name: str, value: Any, dtype: Any = None) -> np.ndarray:
 
 def check_orders(orders: ArrayLike) -> NDArray[np.float64]:
     """Return `orders` as a 1-D float array; every order must be finite and above 1."""
+    if orders is DEFAULT_ORDERS:  # which cannot be changed
+        return DEFAULT_ORDERS
     orders = np.atleast_1d(as_array("orders", orders, dtype=float))
     if orders.ndim != 1 or orders.size == 0 or not np.all(np.isfinite(orders) & (orders > 1)):
         raise ValueError(f"orders must be a non-empty list of finite numbers above 1; got {orders}")

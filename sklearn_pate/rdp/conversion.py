@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
 from typing import Literal
 
@@ -243,8 +244,12 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     >>> 0.999999 < gdp_to_epsilon(mu, 1e-5) <= 1.0
     True
     """
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_delta(delta)
+    return _gdp_mu(check_positive("epsilon", epsilon), check_delta(delta))
+
+
+@lru_cache(maxsize=1000)
+def _gdp_mu(epsilon: float, delta: float) -> float:
+    """Return `gdp_mu` of checked numbers."""
     if gdp_to_epsilon(_MAX_MU, delta) <= epsilon:
         return _MAX_MU
     high = 1.0

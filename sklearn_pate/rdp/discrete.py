@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import lru_cache
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -334,9 +335,16 @@ def discrete_gaussian_mu_squared(
     """
     if not tau >= 0.5:
         raise ValueError(f"tau must be at least 0.5; got {tau!r}")
+    steps, squared_moves = tuple(steps), tuple(squared_moves)
     if any(squares < 0 for squares in squared_moves):
         raise ValueError("squared_moves must be integers of at least 0; got a negative one")
-    # sqrt(2 pi) eta of the notes, rounded up
+    return _mu_squared(steps, squared_moves, tau)
+
+
+@lru_cache(maxsize=1000, typed=True)
+def _mu_squared(steps: tuple[float, ...], squared_moves: tuple[int, ...], tau: float) -> float:
+    """Return the result of `discrete_gaussian_mu_squared`, for checked arguments."""
+    # sqrt(2 pi) eta of the notes of `discrete_gaussian_mu_squared`, rounded up
     first = math.exp(-2 * (math.pi * tau) ** 2)
     r = 2 * first / (1 - first)  # a geometric series, which is an upper bound
     shift = Fraction(math.sqrt(2 * math.pi) * 2 * math.atanh(r) * (1 + 1e-12))
