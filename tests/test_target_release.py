@@ -32,6 +32,7 @@ from sklearn_pate.schema_release import (
     RangeRelease,
     SeveralReleases,
     ShareRelease,
+    count_of_numbers,
 )
 from sklearn_pate.schema_release.targets import FIXED_LABELS
 from sklearn_pate.synthesis import synthesizers
@@ -283,7 +284,7 @@ def test_fit_that_finds_its_classes_takes_the_whole_budget_of_a_ledger(tmp_path)
 def test_ledger_that_a_fit_may_take_whole_goes_on_after_a_first_release_alone(tmp_path):
     """Without its limit, the first release would be an entry that filters take."""
     ledger = PrivacyLedger(tmp_path / "ledger", epsilon=2.0)
-    clf = PATEClassifier(epsilon=2.0, ledger=ledger, on_bad_plan="warn")
+    clf = PATEClassifier(epsilon=2.0, ledger=ledger, method="sums", on_bad_plan="warn")
     with pytest.raises(ValueError, match="at least 2 classes"):
         clf.fit(X, np.full(len(X), "only"))
     # One class alone is too few, so a second round follows: both take half of the fit's epsilon
@@ -760,3 +761,87 @@ def test_statement_with_fixed_noise_covers_a_second_round():
     clf = PATEClassifier(method="neighbors", aggregator=LaplaceMechanism(20.0), epsilon=1.0)
     clf.fit(rows, labels, rows[:500] + 0.1)
     assert clf.privacy_spent_.epsilon == pytest.approx(1.0)
+
+
+# --- the method of undeclared columns -------------------------------------------------------------
+
+
+def product_of_columns(n_records=20_000, n_columns=4):
+    """Return columns of which none has a signal alone, and labels from the product of two."""
+    X = np.random.default_rng(0).normal(size=(n_records, n_columns))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+def method_of(clf):
+    votes = any("table of the records' votes" in name for name in clf.privacy_spent_.tables)
+    return "neighbors" if votes else "sums"
+
+
+@pytest.mark.parametrize("classes", [None, [0, 1]])
+def test_records_with_numbers_alone_vote_in_cells(classes, tmp_path):
+    X, y = product_of_columns()
+    ledger = PrivacyLedger(tmp_path / "ledger", epsilon=1.0, delta=1e-5)
+    clf = PATEClassifier(classes=classes, ledger=ledger).fit(X, y)
+    assert method_of(clf) == "neighbors" and clf.score(X, y) > 0.75
+    assert clf.privacy_spent_.epsilon == pytest.approx(1.0, rel=1e-9)
+    assert clf.privacy_spent_.epsilon <= 1.0 and ledger.epsilon_spent <= 1.0
+
+
+@pytest.mark.parametrize("n_texts, method", [(1, "neighbors"), (10_000, "sums")])
+def test_one_text_among_numbers_does_not_change_the_method(n_texts, method):
+    X, y = product_of_columns()
+    X = pd.DataFrame(X).astype({2: object})
+    X.iloc[:n_texts, 2] = "unknown"
+    clf = PATEClassifier(classes=[0, 1], random_state=0).fit(X, y)
+    assert method_of(clf) == method
+    # Another outcome would have chosen the other method: the statement covers both
+    assert clf.privacy_spent_.epsilon == pytest.approx(1.0, rel=1e-9)
+    assert clf.privacy_spent_.delta == pytest.approx(1e-5, rel=1e-9)
+
+
+def test_records_with_numbers_alone_are_counted_only_if_the_method_depends_on_them():
+    X, y = product_of_columns(3900)
+    few = PATEClassifier(classes=[0, 1]).plan(X, y)
+    X, y = product_of_columns(4100)
+    enough = PATEClassifier(classes=[0, 1]).plan(X, y)
+    assert "numbers alone" in str(enough) and "numbers alone" not in str(few)
+    people = np.arange(len(y)) // 2
+    of_groups = PATEClassifier(classes=[0, 1], unit="group").plan(X, y, groups=people)
+    assert "numbers alone" not in str(of_groups)
+
+
+cells = st.one_of(
+    st.floats(), st.integers(-5, 5), st.sampled_from(["a", "3", " ", True, None, np.nan, b"x"])
+)
+
+
+@given(rows=st.lists(st.tuples(cells, cells), min_size=1, max_size=6), new=st.tuples(cells, cells))
+def test_a_replaced_record_moves_the_number_of_records_with_numbers_alone_by_one(rows, new):
+    X = np.empty((len(rows), 2), dtype=object)
+    X[:] = rows
+    before = count_of_numbers(pd.DataFrame(X))
+    for k in range(len(rows)):
+        other = X.copy()
+        other[k] = new
+        assert abs(count_of_numbers(pd.DataFrame(other)) - before) <= 1
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
+def test_number_of_records_with_numbers_alone_is_paid_for(epsilon):
+    neighbors = Neighbors(relation="replace_one", unit="record", n_records=20_000)
+    given = {"delta": 1e-8, "neighbors": neighbors, "counts_numbers": True}
+    release = ClassRelease(epsilon=epsilon, more_epsilon=epsilon, **given)
+    scales = [float(noise.scale) for noise in (release.mechanism(), release.noise_on_numbers)]
+    # Two counts of labels change by 1, and the other count by at most 1
+    assert 2 / scales[0] + 1 / scales[1] <= release.cost.pure <= epsilon
+    assert release.cost.pure == pytest.approx(2 / scales[0] + 2 / scales[1])
+    assert len(release.records()) == 2 and len(release.second_round().records()) == 4
+    shares = [release.share_of_numbers(10_000, np.random.default_rng(s)) for s in range(400)]
+    sizes = np.abs(np.array(shares) * 20_000 - 10_000)
+    assert sizes.mean() == pytest.approx(scales[1], rel=0.25)  # 400 draws: 5 standard errors
+
+
+def test_records_with_numbers_alone_need_a_public_number_of_records():
+    release = ClassRelease(epsilon=0.1, delta=1e-8, neighbors=JOINED, counts_numbers=True)
+    with pytest.raises(ValueError, match="number of records is public"):
+        release.share_of_numbers(10, np.random.default_rng(0))

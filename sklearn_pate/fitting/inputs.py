@@ -349,8 +349,7 @@ def check_inputs(
     check_not_swapped(X, y, X_public)
     form = X.form if isinstance(X, SiteRecords) else X
     synthesizer = synthesizers.declared_synthesizer(estimator, form, X_public)
-    rarest_share = None if first_release is None else first_release.rarest_share
-    choice, method = _first_choice(estimator, X, synthesizer, groups, rarest_share)
+    choice, method = _first_choice(estimator, X, synthesizer, groups, first_release)
     _check_parts(estimator, method)
     not_covered: tuple[str, ...] = (
         () if estimator._declared_target() is not None else (_READ_CLASSES,)
@@ -393,6 +392,7 @@ def check_inputs(
     if synthesizer is None:
         errors += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
         if choice.name == "neighbors" and estimator.method == "auto":
+            rarest_share = None if first_release is None else first_release.rarest_share
             counts = methods.counts_of_public(method, estimator, private, X_public, rarest_share)
             choice = methods.chosen(estimator, X, counts=counts)
         if choice.name != "neighbors" and type(method) is ReverseNeighbors:
@@ -439,7 +439,7 @@ def _first_choice(
     X: Rows,
     synthesizer: Any,
     groups: ArrayLike | None,
-    rarest_share: float | None,
+    first_release: FirstRelease | None,
 ) -> tuple[MethodChoice, Method]:
     """Return the choice of a method before the data are checked, and the method.
 
@@ -454,7 +454,7 @@ def _first_choice(
         X,
         synthesizer=synthesizer,
         fraction=synthesizers.sums_fraction(synthesizer),
-        counts=synthesizers.counts_of(estimator, synthesizer, X, groups, rarest_share),
+        counts=synthesizers.counts_of(estimator, synthesizer, X, groups, first_release),
     )
     method = methods.make_method(estimator, choice, X, has_public_rows=False)
     synthesizers.set_fraction(synthesizer, reads_sums=isinstance(method, PublishedClassSums))

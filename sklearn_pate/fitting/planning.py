@@ -146,8 +146,9 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
     sources_of_tables: list[Any] = [inputs.method]
     if synthesis is not None:
         sources_of_tables.insert(0, synthesis.synthesizer)
+    tables = [part.released_as for part in sources_of_tables if part.released_as]
     if inputs.first_release is not None:
-        sources_of_tables.insert(0, inputs.first_release.release)
+        tables = [*inputs.first_release.release.names, *tables]
     are_exact = [event.is_exact for event in inputs.prior_events]
     for stage in stages:
         is_table = isinstance(stage, TableMechanism)
@@ -174,7 +175,7 @@ def spent_by(plan: Plan, inputs: Inputs) -> PrivacyForecast:
         n_synthetic=0 if synthesis is None else inputs.n_public,
         schema="declared" if synthesis is None else synthesis.schema_source,
         not_covered=(*inputs.not_covered, *caveats),
-        tables=tuple(part.released_as for part in sources_of_tables if part.released_as),
+        tables=tuple(tables),
         extra_releases=tuple(str(release.describe()) for release in inputs.extra_releases),
         branches=tuple(map(str, plan.branches)),
         fit_number=inputs.fit_number,

@@ -21,6 +21,7 @@ from ..teachers import Sites
 if TYPE_CHECKING:
     from .._typing import Estimator, Rows
     from ..encoding.targets import Target
+    from .targets import FirstRelease
 
 
 def declared_synthesizer(estimator: Estimator, X: Rows, X_public: Rows) -> Any:
@@ -71,7 +72,7 @@ def counts_of(
     synthesizer: Any,
     X: Rows,
     groups: ArrayLike | None,
-    rarest_share: float | None = None,
+    first_release: FirstRelease | None = None,
 ) -> PublicCounts | None:
     """Return the public numbers that determine the method of a fit without public rows.
 
@@ -99,7 +100,8 @@ def counts_of(
         has_schema=not synthesizer.reads_by_value,
         estimates_need_all=bool(of_all) and not of_rows,
         n_encoded=synthesizer.n_encoded,
-        rarest_share=rarest_share,
+        rarest_share=None if first_release is None else first_release.rarest_share,
+        share_of_numbers=None if first_release is None else first_release.share_of_numbers,
     )
 
 

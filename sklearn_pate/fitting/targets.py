@@ -42,6 +42,7 @@ from ..schema_release import (
     SeveralReleases,
     ShareRelease,
     TargetRelease,
+    count_of_numbers,
 )
 from ..teachers import Sites
 from .inputs import check_inputs
@@ -135,6 +136,11 @@ class FirstRelease:
     def rarest_share(self) -> float | None:
         """Published share of the rarest class; None if no class counts are published."""
         return None if self.found is None else self.found.rarest_share
+
+    @property
+    def share_of_numbers(self) -> float | None:
+        """Published share of the records with numbers alone; None if it is not published."""
+        return None if self.found is None else self.found.share_of_numbers
 
     def recorded_with(self, cost: Cost, spent: PrivacySpent) -> Cost:
         """Return the cost of this release and of later steps, as a ledger records it.
@@ -268,6 +274,8 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
             f"{_remedy(estimator)}"
         )
     release = make(prices, inputs.neighbors)
+    if inputs.choice.depends_on_columns and not is_at_sites:
+        release = dataclasses.replace(release, counts_numbers=True)
     return _First(dataclasses.replace(inputs, first_release=FirstRelease(release)), values)
 
 
@@ -431,14 +439,15 @@ class _First(NamedTuple):
 def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     """Return the inputs of a fit before its first release.
 
-    They have a `first_release` if the fit must find its target, or if it counts the records of
-    declared classes to choose its method.
+    They have a `first_release` if the fit must find its target, or if it counts records to choose
+    its method.
     """
     known = declared(estimator, X, y)
     if known is None:
         return _to_find(estimator, X, y, **given)
     inputs = check_inputs(known, X, y, **given)
-    if not inputs.choice.depends_on_share:
+    counts_numbers = inputs.choice.depends_on_columns and not isinstance(X, SiteRecords)
+    if not (inputs.choice.depends_on_share or counts_numbers):
         return _First(inputs)
     if not isinstance(inputs.target, ClassTarget):
         raise TypeError("only classes have shares")
@@ -450,14 +459,17 @@ def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
         neighbors=inputs.neighbors,
         target=inputs.target,
         rare=RARE,
+        counts_numbers=counts_numbers,
     )
     rest = _rest(known, list(inputs.target.values), release.epsilon, 0.0)
-    inputs = dataclasses.replace(
-        inputs,
-        estimator=rest,
-        cap=as_cap(rest.epsilon, rest.delta),
-        first_release=FirstRelease(release),
-    )
+    first_release = FirstRelease(release)
+    if counts_numbers:  # class sums then have all of the rest
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they were issued above
+            inputs = check_inputs(rest, X, y, **given, first_release=first_release)
+    else:
+        cap = as_cap(rest.epsilon, rest.delta)
+        inputs = dataclasses.replace(inputs, estimator=rest, cap=cap, first_release=first_release)
     return _First(inputs, inputs.records.codes)
 
 
@@ -530,28 +542,34 @@ class TargetStep(Step):
         self.statement = statement
         self.limit = limit
 
-    def gather(self) -> Any:
-        """Return private counts, or one number of each unit."""
+    def gather(self) -> tuple[Any, int | None]:
+        """Return private counts, or one number of each unit; and how many have numbers alone."""
         inputs = self.inputs
+        release = inputs.known_first_release.release
         if self.values is None:
-            release = inputs.known_first_release.release
-            return gather_target(inputs.records, release, inputs.neighbors)
+            return gather_target(inputs.records, release, inputs.neighbors), None
         units = units_of(inputs.records, inputs.neighbors)
         numbers = None if units is None else np.unique(units, return_inverse=True)[1]
         with suppress_output():
-            return inputs.known_first_release.release.gather(self.values, numbers)
+            counts = release.gather(self.values, numbers)
+            n_numbers = count_of_numbers(inputs.records.X) if release.counts_numbers else None
+            return counts, n_numbers
 
     def pay(self) -> None:
         """Record the cost of this step, with the limit of all steps."""
         cost = self.inputs.known_first_release.cost
         self.account.append(self.statement, dataclasses.replace(cost, whole=self.limit))
 
-    def publish(self, gathered: Any) -> None:
+    def publish(self, gathered: tuple[Any, int | None]) -> None:
         """Publish the target, and store it on the account; `found` is None for a second round."""
+        counts, n_numbers = gathered
         first_release = self.inputs.known_first_release
         use = "second round of the target" if first_release.is_second else "target"
         noise = np.random.default_rng(self.inputs.seeds[use])
-        found = first_release.release.publish(gathered, noise)
+        found = first_release.release.publish(counts, noise)
+        if found is not None and n_numbers is not None:
+            share = first_release.release.share_of_numbers(n_numbers, noise)
+            found = found._replace(share_of_numbers=share)
         self.account.first_release = dataclasses.replace(
             first_release, found=found, entry=self.account.entry
         )
@@ -567,7 +585,7 @@ def _statement_of(plan: Plan, first_release: FirstRelease) -> PrivacySpent:
         covers="target",
         n_queries=0,
         n_synthetic=0,
-        tables=(first_release.release.released_as,),
+        tables=first_release.release.names,
         extra_releases=(),
         guarantee=finished(first_release.guarantee),
     )

@@ -19,6 +19,12 @@ __all__ = ["MethodChoice", "MethodParameters", "PublicCounts", "choose_method", 
 _MAX_COLUMNS_OF_CELLS = 15
 _RECORDS_PER_NUMBER = 300
 
+#: Minimal number of records for each column (at epsilon 1), and minimal share of the records with
+#: numbers alone, for which cells of synthetic rows are as accurate as class sums, and far more
+#: accurate if columns interact, where the columns are not declared.
+_RECORDS_PER_COLUMN = 1000
+_NUMBERS_ALONE = 0.75
+
 #: Class sums are more accurate if cells explain less than this fraction of the variance of the
 #: public rows: for two classes, and for more classes, which are less often linearly separable.
 _LITTLE_EXPLAINED = 0.7
@@ -100,6 +106,8 @@ class PublicCounts:
         is slow, so it is called only if the choice depends on it.
     n_targets : int
         Number of targets.
+    share_of_numbers : float or None
+        Published share of the records with numbers alone; None if it is not published.
     """
 
     n_records: int | None
@@ -113,6 +121,7 @@ class PublicCounts:
     takes_sums: bool = True
     rarest_share: float | None = None
     cells_explain: Callable[[], float] | None = None
+    share_of_numbers: float | None = None
 
 
 class MethodChoice(NamedTuple):
@@ -130,12 +139,16 @@ class MethodChoice(NamedTuple):
     depends_on_share : bool
         Whether the choice would be another one if the rarest class had few records, and no share is
         published.
+    depends_on_columns : bool
+        Whether the choice would be another one if all columns were numbers, and their share is not
+        published.
     """
 
     name: str
     reason: str
     is_fixed: bool = True
     depends_on_share: bool = False
+    depends_on_columns: bool = False
 
 
 _DEFAULT = "by default: they suit small epsilons, and cost as much for many labels as for one"
@@ -165,8 +178,8 @@ def choose_method(parameters: MethodParameters, counts: PublicCounts | None = No
     Examples
     --------
     >>> from sklearn_pate.methods.choose import MethodParameters, PublicCounts, choose_method
-    >>> choose_method(MethodParameters(reasons_for_teachers=("n_teachers is set",)))
-    MethodChoice(name='teachers', reason='n_teachers is set', is_fixed=True, depends_on_share=False)
+    >>> choose_method(MethodParameters(reasons_for_teachers=("n_teachers is set",)))[:3]
+    ('teachers', 'n_teachers is set', True)
     >>> counts = PublicCounts(
     ...     n_records=6000, n_public=2000, n_classes=2, n_columns=50, cells_explain=lambda: 0.1
     ... )
@@ -196,7 +209,7 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
     if parameters.has_extra_releases:
         return MethodChoice("neighbors", "other releases need a part of epsilon")
     if not counts.has_schema:
-        return MethodChoice("sums", "by default, where columns are not declared")
+        return _without_schema(parameters, counts)
     if counts.estimates_need_all:
         return MethodChoice("sums", "by default, as estimated edges need all of epsilon")
     epsilon = 1.0 if parameters.epsilon is None else check_positive("epsilon", parameters.epsilon)
@@ -206,6 +219,25 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
         reason = "by default, as cells of synthetic rows hold many records"
         return _unless_rare(reason, parameters, counts)
     return MethodChoice("sums", "by default, where cells of synthetic rows would hold few records")
+
+
+def _without_schema(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
+    """Choose class sums, unless all of few columns are numbers and cells hold many records."""
+    sums = MethodChoice("sums", "by default, where columns are not declared")
+    is_of_numbers = issubclass(parameters.target_type, NumberTarget)
+    if is_of_numbers or counts.n_targets > 1 or parameters.epsilon is None:
+        return sums
+    n_needed = _RECORDS_PER_COLUMN * counts.n_columns
+    has_many = counts.n_records is not None and counts.n_records * parameters.epsilon >= n_needed
+    if not has_many or counts.n_columns > _MAX_COLUMNS_OF_CELLS:
+        return sums
+    if counts.share_of_numbers is None:
+        return sums._replace(is_fixed=False, depends_on_columns=True)
+    if counts.share_of_numbers < _NUMBERS_ALONE:
+        reason = "by default, where columns are not declared and not all are numbers"
+        return MethodChoice("sums", reason, is_fixed=False)
+    reason = "by default, as all columns are numbers and cells hold many records"
+    return _unless_rare(reason, parameters, counts)
 
 
 def _with_public_rows(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:

@@ -6,7 +6,7 @@ release for few records with declared bounds. `targets` releases the classes of 
 of its numbers, if they are not declared, and the shares of the classes.
 """
 
-from .counts import SchemaRelease
+from .counts import SchemaRelease, count_of_numbers
 from .scales import ScaleRelease
 from .targets import (
     ClassRelease,
@@ -26,4 +26,5 @@ __all__ = [
     "SeveralReleases",
     "ShareRelease",
     "TargetRelease",
+    "count_of_numbers",
 ]

@@ -33,6 +33,7 @@ from scipy.stats import norm
 from sklearn import get_config
 
 from .._sklearn import _safe_indexing
+from ..encoding.columns import checked_table, columns_of
 from ..encoding.values import Cells, distinct_cells
 from ..rdp import DEFAULT_ORDERS, Contribution, Cost, Neighbors, discrete_gaussian_mu_squared
 from ..rdp.checks import check_orders
@@ -533,6 +534,25 @@ class _Rows(NamedTuple):
     places: tuple[tuple[int, ...], ...]
     amount: np.ndarray
     units: np.ndarray | None
+
+
+def count_of_numbers(X: Any) -> int:
+    """Return the private number of records of which each cell is a number or a gap.
+
+    Replacing a record changes it by at most 1, as the kind of a cell follows from the cell alone.
+
+    Parameters
+    ----------
+    X : DataFrame or array of shape (n_records, n_columns)
+        Private rows.
+    """
+    table = checked_table(X)
+    have_texts = np.zeros(len(table), dtype=bool)
+    for values in columns_of(table).values():
+        cells, codes = distinct_cells(values)
+        if cells.texts is not None:
+            have_texts |= cells.are_texts if codes is None else cells.are_texts[codes]
+    return int(np.count_nonzero(~have_texts))
 
 
 def _blocks(

@@ -6,6 +6,9 @@ later step, also for one whose cost depends on the number of classes.
 
 Statistic: counts of the labels, or of the numbers in bins. Contribution: each unit has one label,
 or one number in each of two partitions. Noise: Laplace, on each count.
+
+Without public rows, the method may depend on whether all columns are numbers. Then records with
+numbers alone are counted too.
 """
 
 from __future__ import annotations
@@ -67,6 +70,10 @@ _TAILS = 1.7
 #: records times epsilon, and at most a tenth.
 _NOISE_OF_MEANS, _MAX_NOISE_OF_MEANS = 100.0, 0.1
 
+#: Part of the epsilon of a release for the number of records with numbers alone, and its name.
+_NUMBERS_FRACTION = 0.2
+_NAME_OF_NUMBERS = "noisy number of the records with numbers alone"
+
 
 class FoundTarget(NamedTuple):
     """A published target, and its noisy counts.
@@ -79,11 +86,14 @@ class FoundTarget(NamedTuple):
         Noisy number of units of each class; None for numbers.
     n_units : int or None
         Number of units, if it is public and all of them are counted; else None.
+    share_of_numbers : float or None
+        Noisy share of the records with numbers alone; None if these are not counted.
     """
 
     target: Target
     counts: np.ndarray | None = None
     n_units: int | None = None
+    share_of_numbers: float | None = None
 
     @property
     def rarest_share(self) -> float | None:
@@ -113,11 +123,15 @@ class TargetRelease(ABC):
         Bound of the probability that a label that only one unit has is published.
     neighbors : Neighbors
         The neighboring data sets of the fit.
+    counts_numbers : bool, default=False
+        Whether a fifth of `epsilon` is for the number of records with numbers alone. The unit must
+        be a record, and the number of records public.
     """
 
     epsilon: float
     delta: float
     neighbors: Neighbors
+    counts_numbers: bool = False
 
     #: Name of the release, for statements.
     released_as: ClassVar[str] = ""
@@ -129,7 +143,16 @@ class TargetRelease(ABC):
     finds_numbers: ClassVar[bool] = False
 
     def mechanism(self, fraction: float = 1.0) -> LaplaceMechanism:
-        """Return the noise on counts that costs a fraction of `epsilon`."""
+        """Return the noise on counts of the target that costs a fraction of their epsilon."""
+        rest = 1 - _NUMBERS_FRACTION if self.counts_numbers else 1.0
+        return self._noise(fraction * rest)
+
+    @property
+    def noise_on_numbers(self) -> LaplaceMechanism:
+        """The noise on the number of records with numbers alone."""
+        return self._noise(_NUMBERS_FRACTION * (1 - 1e-12))  # so that the sum does not exceed 1
+
+    def _noise(self, fraction: float) -> LaplaceMechanism:
         contribution = self.neighbors.counts(1)
         epsilon = fraction * self.epsilon
         scale = math.nextafter(contribution.l1 / epsilon, math.inf)
@@ -142,9 +165,54 @@ class TargetRelease(ABC):
     def cost(self) -> Cost:
         """The `Cost` of the release, whose pure epsilon is at most `epsilon`."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all that is released, for statements."""
+        return (self.released_as, _NAME_OF_NUMBERS)[: 1 + self.counts_numbers]
+
     def records(self) -> list[Record]:
         """Return the records of the release, for privacy statements."""
-        return [self.mechanism().step_record(self.released_as, self.neighbors.counts(1))]
+        own = self.mechanism().step_record(self.released_as, self.neighbors.counts(1))
+        return [own, *self._records_of_numbers()]
+
+    def _records_of_numbers(self) -> list[Record]:
+        if not self.counts_numbers:
+            return []
+        contribution = self.neighbors.counts(1)
+        return [self.noise_on_numbers.step_record(_NAME_OF_NUMBERS, contribution)]
+
+    def _cost_of_counts(self) -> Cost:
+        """Return the `Cost` of the counts of the target, and of the records with numbers alone."""
+        contribution = self.neighbors.counts(1)
+        cost = Event(self.mechanism(), contribution).cost()
+        if not self.counts_numbers:
+            return cost
+        return cost.plus(Event(self.noise_on_numbers, contribution).cost())
+
+    def share_of_numbers(self, count: int, rng: np.random.Generator) -> float:
+        """Return the noisy share of the records with numbers alone.
+
+        Parameters
+        ----------
+        count : int
+            Private number of these records. Replacing a record changes it by at most 1.
+        rng : numpy Generator
+            Source of the noise.
+        """
+        if self.neighbors.n_records is None or self.neighbors.unit != "record":
+            raise ValueError(
+                "records with numbers alone are counted if the unit is a record and the number of "
+                f"records is public; got {self.neighbors}"
+            )
+        noisy = self.noise_on_numbers.noisy(np.array([[count]], dtype=np.int64), rng)
+        return float(noisy[0, 0]) / self.neighbors.n_records
+
+    @property
+    def _use_of_numbers(self) -> str:
+        """Description of the count of records with numbers alone, for the plan."""
+        if not self.counts_numbers:
+            return ""
+        return ". If nearly all records have numbers alone, they vote in cells of synthetic rows"
 
     @staticmethod
     @abstractmethod
@@ -249,7 +317,7 @@ class ClassRelease(TargetRelease):
     @property
     def cost(self) -> Cost:
         """The `Cost` of the counts, of an earlier round, and of the thresholds of both rounds."""
-        own = Event(self.mechanism(), self.neighbors.counts(1)).cost()
+        own = self._cost_of_counts()
         if self.earlier is not None:
             return self.earlier.cost.plus(own)
         return Cost(own.rdp, own.mu_squared, own.pure, self.delta)
@@ -281,7 +349,8 @@ class ClassRelease(TargetRelease):
             delta=self._delta_of_round,
             level=self.threshold(None),
         )
-        return [own] if self.earlier is None else [*self.earlier.records(), own]
+        earlier = [] if self.earlier is None else self.earlier.records()
+        return [*earlier, own, *self._records_of_numbers()]
 
     def threshold(self, label: Any) -> int:
         """Return the smallest noisy count at which a label is a class."""
@@ -397,11 +466,11 @@ class ClassRelease(TargetRelease):
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
-        again = ""
+        again = self._use_of_numbers
         if self.more_epsilon > 0:
             second = self.second_round()
             text, number, common = (second.threshold(label) for label in (None, 3, 0))
-            again = (
+            again += (
                 f". If fewer than 2 classes are found, or more than {100 * _SHARE_NOT_FOUND:g} % "
                 f"of the records have other labels, a second round with epsilon "
                 f"{second.epsilon:.3g} finds classes of {text}, {number} and {common}"
@@ -458,7 +527,7 @@ class ShareRelease(TargetRelease):
     @property
     def cost(self) -> Cost:
         """The `Cost` of the counts."""
-        return Event(self.mechanism(), self.neighbors.counts(1)).cost()
+        return self._cost_of_counts()
 
     @staticmethod
     def check(y: Any) -> np.ndarray:
@@ -479,10 +548,15 @@ class ShareRelease(TargetRelease):
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
+        if self.target.n_values != 2:
+            return (
+                "records are counted first"
+                f"{self._use_of_numbers}. All that follows is a forecast for the other case"
+            )
         return (
             f"class counts with noise of standard deviation {_std(self.mechanism()):.3g} determine "
             f"the method: class sums if the rarer class has less than {100 * self.rare:g} % of the "
-            "records. All that follows is a forecast for the other case"
+            f"records{self._use_of_numbers}. All that follows is a forecast for the other case"
         )
 
 
