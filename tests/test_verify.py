@@ -449,7 +449,7 @@ def test_statement_that_claims_less_is_refused(statement):
 def test_false_statements_are_refused_and_true_ones_accepted():
     rng = np.random.default_rng(1)
     n_false = 0
-    for _ in range(200):
+    for _ in range(100):
         kind, own = plans.random_statement(rng)
         if kind == "branches":
             continue
@@ -460,7 +460,7 @@ def test_false_statements_are_refused_and_true_ones_accepted():
         for place, false in list(false_statements(own, rng))[:1]:
             n_false += 1
             assert result(false) == math.inf, place
-    assert n_false > 100
+    assert n_false > 50
 
 
 @pytest.mark.slow
