@@ -308,10 +308,21 @@ PATHS = {
 }
 
 
+#: Paths of each composition that the quick tests check.
+QUICK = "neighbors", "sums", "shares are found", "schema is found", "votes on drawn rows"
+QUICK += "extra release", "GNMax", "filter", "private test", "no noise", "public search"
+
+
 @pytest.mark.filterwarnings("ignore")
-@table("fitted, composition, mechanisms", {name: row for name, row in PATHS.items()})
-def test_statement_of_each_path_is_valid_and_its_claim_holds(fitted, composition, mechanisms):
-    spent = fitted().privacy_spent_
+@pytest.mark.parametrize(
+    "path, composition, mechanisms",
+    [
+        pytest.param(path, *expected, id=path, marks=[pytest.mark.slow] * (path not in QUICK))
+        for path, (_, *expected) in PATHS.items()
+    ],
+)
+def test_statement_of_each_path_is_valid_and_its_claim_holds(path, composition, mechanisms):
+    spent = PATHS[path][0]().privacy_spent_
     statement = checked(spent)
     assert statement["composition"] == composition
     assert mechanisms <= {step["mechanism"] for step in steps_in(statement["guarantee"])}
