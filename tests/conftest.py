@@ -28,6 +28,7 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 
 from sklearn_pate.aggregators import GNMax
+from sklearn_pate.audit import first_release
 from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.fitting import seeds
 from sklearn_pate.ledger import PrivacyLedger
@@ -36,6 +37,7 @@ from sklearn_pate.model_selection import trials
 from sklearn_pate.neighbors import centers
 from sklearn_pate.runtime import isolation
 from sklearn_pate.runtime.private_data import PrivateData
+from sklearn_pate.schema_release import counts, estimates
 from sklearn_pate.teachers import Sites
 
 matplotlib.use("Agg")
@@ -134,6 +136,15 @@ def one_thread():
 def few_units_are_scored(monkeypatch):
     """Let private searches score trials on 20 units: each takes milliseconds."""
     monkeypatch.setattr(trials, "MOST_SCORED", 20)
+
+
+@pytest.fixture
+def small_trees(monkeypatch):
+    """Let trees of a schema release have 32 leaves of 512: their noise is drawn in a tenth."""
+    for module in (counts, estimates, first_release):
+        monkeypatch.setattr(module, "N_LEVELS", 5)
+    for module in (counts, estimates):
+        monkeypatch.setattr(module, "N_LEAVES", 2**5)
 
 
 @pytest.fixture

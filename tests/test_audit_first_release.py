@@ -62,7 +62,8 @@ def test_audit_first_release_refutes_a_quarter_of_the_noise(
 ):
     honest = kind(**GIVEN, **options)
     wrong = careless(kind, mechanism=quarter_of_the_noise)(**GIVEN, **options)
-    given = {"n_samples": 1000, "random_state": global_random_seed}
+    n_samples = 1000 if kind is RangeRelease else 600
+    given = {"n_samples": n_samples, "random_state": global_random_seed}
     found = audit_first_release(honest if is_honest else wrong, *pair, **given)
     assert found.claimed == honest.cost.pure <= 2.0 and found.delta == options["delta"]
     assert found.refuted is not is_honest and found.epsilon > 0.4
@@ -120,6 +121,7 @@ def little_noise_of_values(self, *, n_trees, n_texts):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_trees")
 @pytest.mark.parametrize("fault", ["none", "ranges", "values"])
 def test_audit_schema_release_refutes_a_sixteenth_of_the_noise(fault, global_random_seed):
     """300 samples cannot show more than 2.8, of a claim of 2.3."""

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_pate import FitOnPublic, PATEClassifier
 from sklearn_pate.aggregators import GNMax
+from sklearn_pate.audit import audit_aggregator, audit_table
 from sklearn_pate.teachers.training import Task
 
 #: What blocks of the pages use without importing it.
@@ -68,6 +69,7 @@ SLOW = (
         if ">>> " in text_of(page)
     ],
 )
+@pytest.mark.usefixtures("few_units_are_scored")
 def test_examples_of_pages_print_their_output(page):
     text = FENCES.sub("", text_of(page))
     examples = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
@@ -94,10 +96,13 @@ def python_blocks(page):
         if python_blocks(page)
     ],
 )
+@pytest.mark.usefixtures("few_units_are_scored")
 @pytest.mark.filterwarnings("ignore")
 def test_python_blocks_of_pages_run(page, capsys, tmp_path, monkeypatch):
-    """A page may leave out imports and data: these are given here."""
+    """A page may leave out imports and data: these are given here. Audits draw less."""
     monkeypatch.chdir(tmp_path)
+    for function in (audit_aggregator, audit_table):
+        monkeypatch.setitem(function.__kwdefaults__, "n_samples", 2000)
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(rng.normal(size=(5000, 3)), columns=["a", "b", "c"])
     labels = np.where(rows["a"] > 0, "yes", "no")

@@ -1,4 +1,4 @@
-"""The quick examples, as a user runs them: in a process, from another folder, without data."""
+"""The quick examples, run from another folder without data, in a process of their own."""
 
 import os
 import re
@@ -7,18 +7,37 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import run_script
 
 ROOT = Path(__file__).parents[1]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def run(*command, folder):
-    """Run Python in a folder and return what it prints."""
+    """Run Python in a folder, as a user does, and return what it prints."""
     environment = {name: text for name, text in os.environ.items() if name != "SKLEARN_PATE_DATA"}
     environment |= {"MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
     process = subprocess.run(
         [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True
     )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+#: What runs before an example, in a process that has imported the package.
+ELSEWHERE = """
+import os, sys
+os.chdir(sys.argv[1])
+os.environ.pop("SKLEARN_PATE_DATA", None)
+os.environ["MPLBACKEND"] = "Agg"
+del sys.argv[1]
+"""
+
+
+def printed_by(name, *arguments, folder):
+    """Run an example in a folder and return what it prints."""
+    code = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    process = run_script(ELSEWHERE + code, folder, *arguments)
     assert process.returncode == 0, process.stderr
     return process.stdout
 
@@ -41,7 +60,7 @@ def test_quickstart_prints_accuracies_and_the_statement(tmp_path):
 
 @pytest.mark.slow
 def test_statement_example_writes_files_that_verify_accepts(tmp_path):
-    printed = run(ROOT / "examples" / "statement.py", tmp_path, folder=tmp_path)
+    printed = printed_by("statement", tmp_path, folder=tmp_path)
     files = {path.name for path in tmp_path.iterdir()}
     assert files == {"model.joblib", "statement.json", "statement.html"}
     assert "TRUE, BY THE OWNER OF THE DATA" in printed
@@ -61,13 +80,13 @@ FIGURES = {
 @pytest.mark.parametrize("name", FIGURES)
 def test_example_prints_its_scores_and_draws_its_figure(name, tmp_path):
     words, least = FIGURES[name]
-    printed = run(ROOT / "examples" / f"{name}.py", "figure.png", folder=tmp_path)
+    printed = printed_by(name, "figure.png", folder=tmp_path)
     assert least < numbers_after(words, printed)[0] <= 1
     assert (tmp_path / "figure.png").read_bytes().startswith(PNG)
 
 
 @pytest.mark.slow
 def test_displays_example_prints_the_statement_and_draws_its_figure(tmp_path):
-    printed = run(ROOT / "examples" / "plot_displays.py", "figure.png", folder=tmp_path)
+    printed = printed_by("plot_displays", "figure.png", folder=tmp_path)
     assert re.search(r"^PrivacySpent\(epsilon=\d+\.\d+, delta=1e-05, ", printed, re.M)
     assert (tmp_path / "figure.png").read_bytes().startswith(PNG)

@@ -86,11 +86,11 @@ def by_definition(X, kinds, amount, units=None):
     return ranges.tolist(), {k: tree.tolist() for k, tree in trees.items()}, texts
 
 
-def as_given(form):
+def as_given(form, n=N_RECORDS):
     """Rows in a form, and what their columns are counted as."""
     if form == "frame":
-        return frame(), KINDS
-    X = frame()[["number", "whole"]].to_numpy(float)
+        return frame(n), KINDS
+    X = frame(n)[["number", "whole"]].to_numpy(float)
     return (X > 0, KINDS[:2]) if form == "truth values" else (X, KINDS[:2])
 
 
@@ -104,15 +104,15 @@ def few_rows(monkeypatch):
 @cases("form", "frame", "array", "truth values")
 @cases("how", "weights", "groups")
 def test_counts_in_blocks_equal_those_of_one_pass_and_of_the_definition(form, how, monkeypatch):
-    X, kinds = as_given(form)
+    X, kinds = as_given(form, n=400)  # one cell at a time
     rng = np.random.default_rng(1)
     amount, units = rng.integers(0, TICKS + 1, len(X)), None
     if how == "groups":
-        units = rng.integers(0, 700, len(X))
+        units = rng.integers(0, 140, len(X))
         amount = TICKS // np.bincount(units)[units]
     one_pass = gathered(X, kinds, amount, units)
     assert one_pass == by_definition(X, kinds, amount, units)
-    for size in (1, 37, 300):
+    for size in (1, 37, 150):
         monkeypatch.setattr(blocks, "BLOCK_SIZE", size)
         assert gathered(X, kinds, amount, units) == one_pass
 

@@ -54,7 +54,9 @@ REPLACED, JOINED = (
 #: Cells of all kinds, in one column.
 CELLS = [0, 1, -1.5, 1e300, "3", "a", "b", True, None, math.nan, math.inf, 2**-30]
 
-LEAVES = np.concatenate([[-2.0], np.linspace(-1, 4, N_LEAVES - 1), [64.0]])
+LEAVES, FEW_LEAVES = (
+    np.concatenate([[-2.0], np.linspace(-1, 4, n - 1), [64.0]]) for n in (N_LEAVES, 2**5)
+)
 
 
 # --- the value of a cell --------------------------------------------------------------------------
@@ -104,7 +106,8 @@ def all_counts(rows, release, kinds, units=None, amount=None, places=None):
     sds = release.sd_values(n_trees=len(trees), n_texts=len(texts))
     parts = [ranges.ravel()]
     for leaves in trees.values():
-        levels = (leaves.reshape(2**k, -1).sum(axis=1) for k in range(1, N_LEVELS + 1))
+        n_levels = leaves.size.bit_length() - 1
+        levels = (leaves.reshape(2**k, -1).sum(axis=1) for k in range(1, n_levels + 1))
         parts += [level / TICKS / sds[0] for level in levels]
     names = sorted({str(name) for own in texts.values() for name in own} | set(NAMES))
     for own in texts.values():
@@ -250,6 +253,7 @@ def test_threshold_bounds_the_probability_of_a_text_of_one_record(sd, n_columns,
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("small_trees")
 def test_audit_of_schema_release_finds_its_mu(global_random_seed):
     """Noise along the difference of two tables: 200 draws of both steps.
 
@@ -257,7 +261,7 @@ def test_audit_of_schema_release_finds_its_mu(global_random_seed):
     """
     rng = np.random.default_rng(global_random_seed)
     release = SchemaRelease(1, 1.0, 1e-8)
-    kinds = [Kind(False, LEAVES)]
+    kinds = [Kind(False, FEW_LEAVES)]
 
     def noisy(value):
         columns = pd.DataFrame({"c": [value]})
@@ -285,7 +289,7 @@ def audited(claimed, actual, rng, n_draws=200):
     many records, so thresholds have no influence. Counts are in units of the noise of `claimed`.
     """
     many = [(7.0, "a")] * 3000 + [(7.0, "b")] * 3000
-    kinds = [Kind(False, LEAVES), Kind(True)]
+    kinds = [Kind(False, FEW_LEAVES), Kind(True)]
     sd_trees, sd_texts = claimed.sd_values(n_trees=1, n_texts=1)
     gathered, exact = [], []
     for row in ((-1.5, "a"), (3.0, "b")):
@@ -310,6 +314,7 @@ def audited(claimed, actual, rng, n_draws=200):
     return np.linalg.norm(change) / largest_std
 
 
+@pytest.mark.usefixtures("small_trees")
 @pytest.mark.parametrize("factor", [1.0, math.sqrt(2)])
 def test_audit_of_schema_release_refutes_noise_that_is_too_small(factor, global_random_seed):
     rng = np.random.default_rng(global_random_seed)

@@ -54,6 +54,7 @@ VOTES = {
 }
 
 
+@pytest.mark.slow
 @table("sizes", VOTES)
 def test_z_of_votes_without_a_shift_is_about_standard_normal(sizes, global_random_seed):
     """The mean of 40 z is about -0.6 with a standard error of 0.15; bounds fail once in 1e3."""

@@ -61,6 +61,7 @@ def scores(plan):
 # --- the forecast --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @cases("method", "neighbors", "sums")
 def test_trials_interval_contains_the_accuracy_of_fits(
     method, global_random_seed, all_trials, monkeypatch
@@ -75,6 +76,7 @@ def test_trials_interval_contains_the_accuracy_of_fits(
     assert 0.5 < trial.auc.mean < 1.0
 
 
+@pytest.mark.slow
 def test_trials_are_more_accurate_at_larger_epsilons(all_trials):
     found = planned(classifier(method="neighbors", epsilon=0.05, on_bad_plan="warn")).trials
     assert [trial.epsilon for trial in found] == pytest.approx([0.0125, 0.025, 0.05, 0.1, 0.2])
