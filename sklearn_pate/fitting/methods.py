@@ -79,6 +79,7 @@ def chosen(
         has_public_rows=synthesizer is None,
         sums_fraction=fraction,
         has_extra_releases=bool(estimator.releases),
+        has_ledger=estimator.ledger is not None,
         epsilon=estimator.epsilon,
         delta=estimator.delta,
         target_type=estimator.target_type,

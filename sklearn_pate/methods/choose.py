@@ -59,6 +59,8 @@ class MethodParameters:
         synthesizer releases no class sums.
     has_extra_releases : bool
         Whether the fit has other releases, which require a part of epsilon.
+    has_ledger : bool
+        Whether a ledger adds the cost to those of other fits. Class sums add up to less than votes.
     epsilon, delta : float
         Limits of the fit. Epsilon may be None.
     target_type : type of targets.Target
@@ -71,6 +73,7 @@ class MethodParameters:
     has_public_rows: bool = True
     sums_fraction: float | None = None
     has_extra_releases: bool = False
+    has_ledger: bool = False
     epsilon: float | None = 1.0
     delta: float = 1e-5
     target_type: type[Target] = ClassTarget
@@ -223,9 +226,12 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
 
 def _without_schema(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
     """Choose class sums, unless all of few columns are numbers and cells hold many records."""
-    sums = MethodChoice("sums", "by default, where columns are not declared")
+    is_fixed = counts.share_of_numbers is None  # else epsilon depends on the rounds before
+    sums = MethodChoice("sums", "by default, where columns are not declared", is_fixed)
     is_of_numbers = issubclass(parameters.target_type, NumberTarget)
     if is_of_numbers or counts.n_targets > 1 or parameters.epsilon is None:
+        return sums
+    if parameters.has_ledger:
         return sums
     n_needed = _RECORDS_PER_COLUMN * counts.n_columns
     has_many = counts.n_records is not None and counts.n_records * parameters.epsilon >= n_needed

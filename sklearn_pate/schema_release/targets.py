@@ -144,17 +144,20 @@ class TargetRelease(ABC):
 
     def mechanism(self, fraction: float = 1.0) -> LaplaceMechanism:
         """Return the noise on counts of the target that costs a fraction of their epsilon."""
-        rest = 1 - _NUMBERS_FRACTION if self.counts_numbers else 1.0
-        return self._noise(fraction * rest)
+        return self._noise(fraction * self._epsilon_of_counts)
 
     @property
     def noise_on_numbers(self) -> LaplaceMechanism:
         """The noise on the number of records with numbers alone."""
-        return self._noise(_NUMBERS_FRACTION * (1 - 1e-12))  # so that the sum does not exceed 1
+        return self._noise(math.nextafter(self.epsilon - self._epsilon_of_counts, 0))
 
-    def _noise(self, fraction: float) -> LaplaceMechanism:
+    @property
+    def _epsilon_of_counts(self) -> float:
+        """Epsilon of the counts of the target."""
+        return (1 - _NUMBERS_FRACTION) * self.epsilon if self.counts_numbers else self.epsilon
+
+    def _noise(self, epsilon: float) -> LaplaceMechanism:
         contribution = self.neighbors.counts(1)
-        epsilon = fraction * self.epsilon
         scale = math.nextafter(contribution.l1 / epsilon, math.inf)
         while contribution.l1 / scale > epsilon:  # by rounding
             scale = math.nextafter(scale, math.inf)
