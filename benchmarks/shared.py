@@ -1,5 +1,6 @@
-"""What all parts share: the machine, and data that may be missing."""
+"""What all parts share: the machine, data that may be missing, and tables of results."""
 
+import csv
 import os
 import platform
 from datetime import date
@@ -33,3 +34,12 @@ def machine():
         "scikit-learn": sklearn.__version__,
         "sklearn_pate": sklearn_pate.__version__,
     }
+
+
+def write_table(file, title, header, rows):
+    """Put a table into its file, under the words that it has, or a title."""
+    old = file.read_text(encoding="utf-8").splitlines() if file.exists() else [f"# {title}"]
+    words = [line for line in old if line.startswith("#")]
+    with file.open("w", encoding="utf-8", newline="") as out:
+        out.write("\n".join(words) + "\n")
+        csv.writer(out, lineterminator="\n").writerows([header, *rows])

@@ -11,7 +11,6 @@ page (Bonferroni), so that all changes are within their limits with a probabilit
 """
 
 import argparse
-import csv
 import json
 import warnings
 from itertools import pairwise
@@ -23,7 +22,7 @@ from sklearn.metrics import roc_auc_score
 
 from sklearn_pate import PATEClassifier
 
-from ..shared import MissingError, machine
+from ..shared import MissingError, machine, write_table
 from .tables import TABLES
 
 FOLDER = Path(__file__).parents[2] / "docs" / "results"
@@ -109,14 +108,10 @@ def rows(results):
 
 
 def write(found):
-    """Put the table into the page, under the words that it has."""
-    old = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else ["# Epsilons"]
-    words = [line for line in old if line.startswith("#")]
+    """Put the table into the page."""
     header = ["table", "score", "seeds", *(f"{epsilon:g}" for epsilon in EPSILONS)]
     header += ["lowest change", "from epsilon", "limits, +-", "falls beyond the limits"]
-    with PAGE.open("w", encoding="utf-8", newline="") as file:
-        file.write("\n".join(words) + "\n")
-        csv.writer(file, lineterminator="\n").writerows([header, *found])
+    write_table(PAGE, "Epsilons", header, found)
 
 
 def main(arguments):

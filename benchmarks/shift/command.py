@@ -10,7 +10,6 @@ Scores without public rows are those of the fair table, docs/results/peers.
 """
 
 import argparse
-import csv
 import json
 import warnings
 from pathlib import Path
@@ -26,7 +25,7 @@ from ..peers.found import firsts, found, other_models
 from ..peers.measure import Results
 from ..peers.scores import scores
 from ..peers.tables import TABLES
-from ..shared import MissingError, machine
+from ..shared import MissingError, machine, write_table
 from .tables import SHIFTS, shifted
 
 FOLDER = Path(__file__).parents[2] / "docs" / "results"
@@ -185,13 +184,8 @@ def pair(accuracy, auc):
 
 
 def write(name, header, rows):
-    """Put a table into its file, under the words that it has."""
-    file = FOLDER / f"shift_{name}.csv"
-    old = file.read_text(encoding="utf-8").splitlines() if file.exists() else [f"# {name}"]
-    words = [line for line in old if line.startswith("#")]
-    with file.open("w", encoding="utf-8", newline="") as out:
-        out.write("\n".join(words) + "\n")
-        csv.writer(out, lineterminator="\n").writerows([header, *rows])
+    """Put a table into its file."""
+    write_table(FOLDER / f"shift_{name}.csv", name, header, rows)
 
 
 def main(arguments):

@@ -357,8 +357,8 @@ def cells_without_own_row(
     )
     # A center at the row itself stays there only if it has other rows, which are equal
     with np.errstate(invalid="ignore"):
-        moved = np.where(n_members > 1, distance * farther**2, np.inf)
-    distance = np.where(candidates == own, moved, distance)
+        distance_to_rest = np.where(n_members > 1, distance * farther**2, np.inf)
+    distance = np.where(candidates == own, distance_to_rest, distance)
     is_kept = np.ones(candidates.shape, dtype=bool)
     is_kept[np.arange(len(rows)), distance.argmax(axis=1)] = False
     return candidates[is_kept].reshape(len(rows), n_neighbors)

@@ -447,14 +447,14 @@ class ClassRelease(TargetRelease):
         while n_records is not None and found:
             counts = list(found.values())
             noise = _SDS_OF_NEIGHBORS * _std(self.mechanism()) * math.sqrt(len(counts))
-            beside = [
+            candidates = [
                 label
                 for label in likely.keys() - found.keys()
                 if label - 1 in found or label + 1 in found
             ]
-            if not beside or n_records - sum(counts) < min(noise, np.median(counts) / 4):
+            if not candidates or n_records - sum(counts) < min(noise, np.median(counts) / 4):
                 return
-            label = max(beside, key=lambda label: (likely[label], label))
+            label = max(candidates, key=lambda label: (likely[label], label))
             found[label] = likely[label]
 
     def _are_missing(self, found: dict[Any, float]) -> bool:
