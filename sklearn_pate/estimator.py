@@ -572,6 +572,9 @@ class PATEEstimator(CheckedEstimator):
     def _accepts_several_targets(self) -> bool:
         """Return whether `y` may have several columns, as far as the parameters show."""
         with contextlib.suppress(TypeError, ValueError):
+            declared = self._declared_target()
+            if declared is not None and declared.n_targets == 1:
+                return False
             method = make_method(self)
             synthesizer = self.synthesizer
             has_sums = synthesizer is None or isinstance(synthesizer, ClassSumsSynthesizer)

@@ -47,7 +47,7 @@ from ..schema_release import (
 from ..teachers import Sites
 from .inputs import check_inputs
 from .planning import make_plan, refuse_errors
-from .sites import gather_target
+from .sites import count_of_numbers_at, gather_target
 
 if TYPE_CHECKING:
     from .._typing import Estimator
@@ -274,7 +274,7 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
             f"{_remedy(estimator)}"
         )
     release = make(prices, inputs.neighbors)
-    if inputs.choice.depends_on_columns and not is_at_sites:
+    if inputs.choice.depends_on_columns:
         release = dataclasses.replace(release, counts_numbers=True)
     return _First(dataclasses.replace(inputs, first_release=FirstRelease(release)), values)
 
@@ -446,7 +446,7 @@ def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     if known is None:
         return _to_find(estimator, X, y, **given)
     inputs = check_inputs(known, X, y, **given)
-    counts_numbers = inputs.choice.depends_on_columns and not isinstance(X, SiteRecords)
+    counts_numbers = inputs.choice.depends_on_columns
     if not (inputs.choice.depends_on_share or counts_numbers):
         return _First(inputs)
     if not isinstance(inputs.target, ClassTarget):
@@ -547,7 +547,9 @@ class TargetStep(Step):
         inputs = self.inputs
         release = inputs.known_first_release.release
         if self.values is None:
-            return gather_target(inputs.records, release, inputs.neighbors), None
+            counts = gather_target(inputs.records, release, inputs.neighbors)
+            n_numbers = count_of_numbers_at(inputs.records) if release.counts_numbers else None
+            return counts, n_numbers
         units = units_of(inputs.records, inputs.neighbors)
         numbers = None if units is None else np.unique(units, return_inverse=True)[1]
         with suppress_output():

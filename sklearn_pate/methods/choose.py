@@ -23,7 +23,7 @@ _RECORDS_PER_NUMBER = 300
 #: numbers alone, for which cells of synthetic rows are as accurate as class sums, and far more
 #: accurate if columns interact, where the columns are not declared.
 _RECORDS_PER_COLUMN = 1000
-_NUMBERS_ALONE = 0.75
+_NUMBERS_ALONE = 0.6
 
 #: Class sums are more accurate if cells explain less than this fraction of the variance of the
 #: public rows: for two classes, and for more classes, which are less often linearly separable.

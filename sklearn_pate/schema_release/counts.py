@@ -61,9 +61,6 @@ _ZERO = FIRST_NUMBER + N_POWERS
 N_LEVELS = 9
 N_LEAVES = 2**N_LEVELS
 
-#: Positions of the first nodes of all levels but the first, among the nodes without the root.
-_FIRST_OF_LEVELS = np.cumsum([2**level for level in range(1, N_LEVELS)])
-
 #: Number of trees whose noise is drawn together; many short draws take ten times as long.
 _TREES_AT_ONCE = 64
 
@@ -370,9 +367,7 @@ class SchemaRelease:
         for some in _batches(trees, _TREES_AT_ONCE):
             nodes = np.array([_counts_of_nodes(trees[k]) for k in some])
             noisy = plus_noise(nodes, on_trees.sample(rng, nodes.shape), 1 / TICKS)
-            noisy_trees |= {
-                k: np.split(row, _FIRST_OF_LEVELS) for k, row in zip(some, noisy, strict=True)
-            }
+            noisy_trees |= {k: _levels_of(row) for k, row in zip(some, noisy, strict=True)}
         threshold = self.threshold(sd_texts) if texts else 0
         noisy_texts = {}
         for k, counts in texts.items():
@@ -397,6 +392,11 @@ def _counts_of_nodes(leaves: np.ndarray) -> np.ndarray:
     """Return the counts of the nodes of a tree without its root, level by level, (1022,)."""
     levels = [leaves.reshape(2**level, -1).sum(axis=1) for level in range(1, N_LEVELS + 1)]
     return np.concatenate(levels)
+
+
+def _levels_of(nodes: np.ndarray) -> list[np.ndarray]:
+    """Return the counts of the nodes of each level, from the result of `_counts_of_nodes`."""
+    return np.split(nodes, [2**level - 2 for level in range(2, N_LEVELS + 1)])
 
 
 def _sd(squared_change: float, mu: float) -> float:

@@ -492,11 +492,12 @@ class ColumnSynthesizer(Synthesizer):
         if self._places:
             columns = columns_of(checked_table(X))
             kinds = [kind_of_values(values.dtype) for values in columns.values()]
+            numbers = "biuf" if isinstance(self._form, np.ndarray) else "iuf"
             texts = ["a", "b"]
-            guesses = [_GUESS if kinds[k] in "iuf" else texts for k in self._places]
+            guesses = [_GUESS if kinds[k] in numbers else texts for k in self._places]
             self._guess = self._guessed(guesses)
             names = list(columns)
-            self.guessed_texts = [names[k] for k in self._places if kinds[k] not in "iuf"]
+            self.guessed_texts = [names[k] for k in self._places if kinds[k] not in numbers]
 
     def _guessed(self, estimates: list[Any]) -> Columns:
         """Return columns with a made-up schema of the undeclared ones."""
