@@ -350,7 +350,7 @@ def test_only_readers_and_public_objects_are_sent_to_sites(monkeypatch):
     monkeypatch.setattr(runtime_sites, "_at_site", noted)
     classifier(classes=None).fit(at_sites(), None)
     values = X["size"].to_numpy()[:200]
-    assert len(sent) == 6 * len(NAMES)
+    assert len(sent) == 7 * len(NAMES)
     assert not any(value.tobytes() in content for content in sent for value in values)
 
 

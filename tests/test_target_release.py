@@ -795,11 +795,12 @@ def test_fits_on_a_ledger_sum_numbers_alone_as_well(tmp_path):
     assert len(ledger.history()) == 3
 
 
-@pytest.mark.parametrize("n_texts, method", [(1, "neighbors"), (10_000, "sums")])
-def test_one_text_among_numbers_does_not_change_the_method(n_texts, method):
+@pytest.mark.parametrize("n_others, method", [(1, "neighbors"), (14_000, "sums")])
+@pytest.mark.parametrize("other", ["unknown", 1])
+def test_one_other_cell_among_numbers_does_not_change_the_method(other, n_others, method):
     X, y = product_of_columns()
     X = pd.DataFrame(X).astype({2: object})
-    X.iloc[:n_texts, 2] = "unknown"
+    X.iloc[:n_others, 2] = other
     clf = PATEClassifier(classes=[0, 1], random_state=0).fit(X, y)
     assert method_of(clf) == method
     # Another outcome would have chosen the other method: the statement covers both

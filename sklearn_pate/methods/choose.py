@@ -21,7 +21,9 @@ _RECORDS_PER_NUMBER = 300
 
 #: Minimal number of records for each column (at epsilon 1), and minimal share of the records with
 #: numbers alone, for which cells of synthetic rows are as accurate as class sums, and far more
-#: accurate if columns interact, where the columns are not declared.
+#: accurate if columns interact, where the columns are not declared. Set on made-up tables: normal,
+#: skewed and rounded columns, effects that add up, bends and products. With columns of 0 and 1
+#: among others, cells were worse by 0.01 to 0.02 of AUC where effects add up.
 _RECORDS_PER_COLUMN = 1000
 _NUMBERS_ALONE = 0.6
 

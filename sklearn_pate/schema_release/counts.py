@@ -537,9 +537,10 @@ class _Rows(NamedTuple):
 
 
 def count_of_numbers(X: Any) -> int:
-    """Return the private number of records of which each cell is a number or a gap.
+    """Return the private number of records with numbers alone: no texts, and no 0 or 1.
 
-    Replacing a record changes it by at most 1, as the kind of a cell follows from the cell alone.
+    Columns of 0 and 1 indicate categories. Replacing a record changes the number by at most 1, as
+    each cell is judged alone. Gaps do not matter.
 
     Parameters
     ----------
@@ -547,12 +548,12 @@ def count_of_numbers(X: Any) -> int:
         Private rows.
     """
     table = checked_table(X)
-    have_texts = np.zeros(len(table), dtype=bool)
+    have_others = np.zeros(len(table), dtype=bool)
     for values in columns_of(table).values():
         cells, codes = distinct_cells(values)
-        if cells.texts is not None:
-            have_texts |= cells.are_texts if codes is None else cells.are_texts[codes]
-    return int(np.count_nonzero(~have_texts))
+        are_others = cells.are_texts | (cells.numbers == 0) | (cells.numbers == 1)
+        have_others |= are_others if codes is None else are_others[codes]
+    return int(np.count_nonzero(~have_others))
 
 
 def _blocks(

@@ -8,7 +8,7 @@ Statistic: counts of the labels, or of the numbers in bins. Contribution: each u
 or one number in each of two partitions. Noise: Laplace, on each count.
 
 Without public rows, the method may depend on whether all columns are numbers. Then records with
-numbers alone are counted too.
+numbers alone are counted too. These have no texts, and no 0 or 1.
 """
 
 from __future__ import annotations
@@ -215,7 +215,10 @@ class TargetRelease(ABC):
         """Description of the count of records with numbers alone, for the plan."""
         if not self.counts_numbers:
             return ""
-        return ". If nearly all records have numbers alone, they vote in cells of synthetic rows"
+        return (
+            ". If most records have numbers alone, and no 0 or 1, they vote in cells of "
+            "synthetic rows"
+        )
 
     @staticmethod
     @abstractmethod
