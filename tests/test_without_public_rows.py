@@ -528,3 +528,20 @@ def test_texts_of_dry_runs_change_no_plan():
     for params in ({}, {"n_teachers": 20}):
         clf = PATEClassifier(classes=[0, 1], epsilon=4.0, random_state=0, **params)
         assert str(clf.plan(as_texts, labels)) == str(clf.plan(rows, labels))
+
+
+def test_one_malformed_cell_does_not_fail_models_of_numbers():
+    """The cell is a text, so the dtype is object; nearly all cells are numbers."""
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(4000, 2)), columns=["a", "b"])
+    labels = (rows["a"] > 0).to_numpy().astype(int)
+    malformed = rows.astype({"b": object})
+    malformed.loc[7, "b"] = "?"
+    sparse = rows.astype({"b": pd.SparseDtype(float)})
+    for table in (rows, malformed, sparse):
+        clf = PATEClassifier(
+            classes=[0, 1], epsilon=4.0, student=DecisionTreeClassifier(max_depth=3)
+        )
+        assert clf.fit(table, labels).score(rows, labels) > 0.7
+    malformed.loc[:3000, "b"] = "?"
+    with pytest.raises(ValueError, match="the student failed when tried"):
+        clf.fit(malformed, labels)

@@ -398,10 +398,10 @@ class Plan:
         numbers = summary_of(self).n_classes_by_target or (sizes["n_classes"],)
         steps = [aggregator.steps(order, **sizes | {"n_classes": number}) for number in numbers]
         checks, answers = ([float(cost[0]) for cost in costs] for costs in zip(*steps, strict=True))
-        is_refundable = sum(checks) > 0  # without the cost of a check, there is no refund
-        paid = paid if is_refundable else np.ones(len(paid))
         if paid.ndim == 1:  # the same for all targets
             paid = np.column_stack([paid] * len(numbers))
+        # Without the cost of a check, there is no refund
+        paid = np.where(np.array(checks) > 0, paid, 1.0)
         return self.budget.allow(paid, sum(checks), answers)
 
 

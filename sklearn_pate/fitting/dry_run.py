@@ -92,16 +92,16 @@ def dry_run(inputs: Inputs, plan: Plan) -> None:
 
 
 def _with_texts(inputs: Inputs) -> Inputs:
-    """Return inputs whose made-up rows have texts in undeclared columns without a numeric dtype.
+    """Return inputs whose made-up rows have texts in undeclared columns of texts.
 
-    Texts are likely in these columns, and teachers or the student may not accept them. The dtypes
-    of the private rows affect nothing else.
+    Teachers or the student may not accept them. The private rows affect nothing else here, and a
+    few malformed cells do not make a column one of texts.
     """
     synthesizer = copy(inputs.known_synthesis.synthesizer)
     is_at_sites = inputs.private is None or inputs.private.at_sites is not None
     if is_at_sites or not isinstance(synthesizer, ClassSumsSynthesizer | MarginalSynthesizer):
         return inputs
-    synthesizer.guess_by_dtype(inputs.records.X)
+    synthesizer.guess_kinds(inputs.records.X)
     synthesis = replace(inputs.known_synthesis, synthesizer=synthesizer)
     return replace(inputs, synthesis=synthesis, X_public=dry_run_rows(synthesizer))
 
@@ -168,8 +168,8 @@ def _about_texts(synthesizer: Any) -> str:
     if not names:
         return ""
     return (
-        f". Columns {first_names(names)} have no numeric dtype and were tried as texts. If they "
-        "hold numbers, convert them with pandas.to_numeric, or declare them in schema"
+        f". Columns {first_names(names)} were tried as texts. If they hold numbers, convert them "
+        "with pandas.to_numeric, or declare them in schema"
     )
 
 

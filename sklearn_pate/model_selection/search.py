@@ -166,7 +166,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             set_fraction(synthesizer, reads_sums=False, is_search=True)
             not_covered += read_by(synthesizer)
             if isinstance(synthesizer, ClassSumsSynthesizer | MarginalSynthesizer):
-                synthesizer.guess_by_dtype(rows)
+                synthesizer.guess_kinds(rows)
             X_public = dry_run_rows(synthesizer)
             if is_ours(synthesizer):
                 rows = synthesizer.like(rows)  # in the form of the rows of the dry run

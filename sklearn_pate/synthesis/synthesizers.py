@@ -47,7 +47,7 @@ from ..class_sums.statistic import (
     with_constant,
 )
 from ..encoding.bins import encoder_of_bins
-from ..encoding.columns import Columns, checked_table, columns_of, kind_of_values
+from ..encoding.columns import Columns, checked_table, columns_of
 from ..encoding.encoder import RowEncoder
 from ..encoding.fitted_steps import (
     affine_by_hand,
@@ -62,6 +62,7 @@ from ..encoding.schema import (
     plain_bounds,
     undeclared_columns,
 )
+from ..encoding.values import distinct_cells
 from ..exceptions import TeacherError
 from ..forecasts import noise_exceeds
 from ..neighbors.counting import count_votes, numbered
@@ -451,7 +452,7 @@ class ColumnSynthesizer(Synthesizer):
     #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
 
-    #: Names of the columns that `guess_by_dtype` takes for texts.
+    #: Names of the columns that `guess_kinds` takes for texts.
     guessed_texts: Sequence[Any] = ()
 
     _parameter_constraints = {
@@ -484,20 +485,19 @@ class ColumnSynthesizer(Synthesizer):
         """Set the schema of all columns."""
         self.schema_ = columns
 
-    def guess_by_dtype(self, X: Rows) -> None:
-        """Set made-up kinds of undeclared columns for dry runs, from the dtypes of rows.
+    def guess_kinds(self, X: Rows) -> None:
+        """Set made-up kinds of undeclared columns for dry runs: texts, if most cells are texts.
 
-        `like` then loses no values of these rows, before the schema is estimated.
+        A few malformed cells therefore change nothing. `like` then loses few values of these rows,
+        before the schema is estimated.
         """
-        if self._places:
+        if self._places and not isinstance(self._form, np.ndarray):  # arrays have no texts
             columns = columns_of(checked_table(X))
-            kinds = [kind_of_values(values.dtype) for values in columns.values()]
-            numbers = "biuf" if isinstance(self._form, np.ndarray) else "iuf"
+            are_texts = [_are_mostly_texts(values) for values in columns.values()]
             texts = ["a", "b"]
-            guesses = [_GUESS if kinds[k] in numbers else texts for k in self._places]
-            self._guess = self._guessed(guesses)
+            self._guess = self._guessed([texts if are_texts[k] else _GUESS for k in self._places])
             names = list(columns)
-            self.guessed_texts = [names[k] for k in self._places if kinds[k] not in numbers]
+            self.guessed_texts = [names[k] for k in self._places if are_texts[k]]
 
     def _guessed(self, estimates: list[Any]) -> Columns:
         """Return columns with a made-up schema of the undeclared ones."""
@@ -923,6 +923,15 @@ def _joined(
         groups = [alike] if len(alike) >= _MIN_JOINED else [(k,) for k in alike]
         found |= dict.fromkeys(groups, bounds)
     return found
+
+
+def _are_mostly_texts(values: Any) -> bool:
+    """Return whether most cells of a column are texts."""
+    if values.dtype.kind in "iuf":
+        return False
+    cells, codes = distinct_cells(values)
+    are_texts = cells.are_texts if codes is None else cells.are_texts[codes]
+    return len(are_texts) > 0 and bool(are_texts.mean() > 0.5)
 
 
 def _form_of(X: Rows) -> Rows:
