@@ -229,7 +229,8 @@ class PATEEstimator(CheckedEstimator):
         Raises
         ------
         BudgetExceededError, ValueError
-            As in `fit`.
+            As in `fit`. Whether models are tried on texts depends on which undeclared columns hold
+            mostly texts.
 
         Examples
         --------

@@ -364,7 +364,7 @@ def test_plan_n_labels_equals_answers_of_a_fit():
     stops = f"epsilon=5 pays for {plan.n_labels} answers to the 400 requested queries: a fit stops"
     with (
         pytest.warns(UserWarning, match=stops),
-        pytest.warns(UserWarning, match="only those were asked"),
+        pytest.warns(UserWarning, match="only those were queried"),
         pytest.warns(UserWarning, match="all .* released labels are of one class"),
     ):
         clf.fit_votes(votes, X_PUBLIC)

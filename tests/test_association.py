@@ -175,7 +175,7 @@ def test_fit_warnings_without_released_numbers_are_in_the_plan(params):
     of_released = (
         "the released numbers may be",
         "of one class",
-        "only those were asked",
+        "only those were queried",
         "random_state is",
     )
     clf = PATEClassifier(classes=[0, 1], random_state=0, on_bad_plan="warn", **params)

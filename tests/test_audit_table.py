@@ -328,12 +328,20 @@ class HalfOfEach(BaseEstimator):
         self.classes_ = [np.array(["a", "b"])] * 2
         codes = np.where(y[: len(X_public)] == "b", 1, 0)
         first = np.arange(len(codes)) < len(codes) // 2
-        self.public_labels_ = np.where(np.column_stack([first, ~first]), codes, -1)
+        shown = np.column_stack([first, ~first])
+        self.public_labels_ = np.where(shown, codes, -1)
+        self.public_soft_labels_ = [
+            np.where(shown[:, k, None], np.eye(2)[codes[:, k]], 0.5) for k in range(2)
+        ]
         return self
 
+    def predict_proba(self, X):
+        return self.public_soft_labels_
 
-def test_audit_of_released_labels_uses_all_targets(global_random_seed):
-    given = {"attack": "labels", "delta": 1e-5, "claimed": 2.0, "random_state": global_random_seed}
+
+@pytest.mark.parametrize("attack", ["labels", "class_proba", "student"])
+def test_audit_uses_the_results_of_all_targets(attack, global_random_seed):
+    given = {"attack": attack, "delta": 1e-5, "claimed": 2.0, "random_state": global_random_seed}
     found = audit_of_targets(HalfOfEach(), PLACES, ("a", "b"), **given)
     assert found.n_right == N_CANARIES and found.refuted
 

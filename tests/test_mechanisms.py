@@ -404,7 +404,7 @@ def test_stages_are_stopped_by_the_filter_at_the_cap(monkeypatch):
     monkeypatch.setattr(RenyiFilter, "allow", noted)
     with (
         pytest.warns(UserWarning, match="epsilon=2 pays for 33 answers.*may get no query"),
-        pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 700 requested queries"),
+        pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 700 requested rows"),
     ):
         clf = staged([CONFIDENT, INTERACTIVE], [60, 640], epsilon=2.0)
     spent = clf.privacy_spent_
@@ -436,7 +436,7 @@ def test_filter_refunds_nothing_for_a_check_without_cost():
     for first in (Free(14.0), GNMax(14.0)):
         with (
             pytest.warns(UserWarning, match="epsilon=2 pays for 33 answers to the 310 requested"),
-            pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 310 requested queries"),
+            pytest.warns(UserWarning, match="epsilon=2 paid for .* of the 310 requested rows"),
         ):
             clf = staged([first, GNMax(20.0)], [300, 10], epsilon=2.0)
         queried.append(clf.privacy_spent_.n_queries)

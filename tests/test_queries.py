@@ -176,7 +176,7 @@ def test_rounds_stop_at_the_budget_of_a_filter():
     params = {"aggregator": aggregator, "n_queries": 200, "epsilon": 6.0, "n_teachers": 50}
     with (
         pytest.warns(UserWarning, match="epsilon=6 pays for 111 answers to the 200 requested"),
-        pytest.warns(UserWarning, match="epsilon=6 paid for .* of the 200 requested queries"),
+        pytest.warns(UserWarning, match="epsilon=6 paid for .* of the 200 requested rows"),
     ):
         clf = fitted(query_strategy=Spy(8), **params)
     assert 0 < len(clf.query_indices_) < 200

@@ -192,9 +192,9 @@ def test_filter_charges_the_queries_of_all_targets(global_random_seed):
 @pytest.mark.filterwarnings("ignore:.*a fit stops once epsilon is spent")
 def test_budget_stops_the_queries_of_all_targets_at_the_same_row():
     clf = teachers(aggregator=CONFIDENT, n_queries=300, epsilon=5.0)
-    with pytest.warns(UserWarning, match="paid for .* of the 300 requested queries;") as caught:
+    with pytest.warns(UserWarning, match="paid for .* of the 300 requested rows;") as caught:
         clf.fit(X[PRIVATE], LABELS[PRIVATE], X[PUBLIC])
-    assert sum("requested queries; only" in str(each.message) for each in caught) == 1
+    assert sum("requested rows; only" in str(each.message) for each in caught) == 1
     spent, n_rows = clf.privacy_spent_, len(clf.query_indices_)
     assert spent.composition == "filter" and spent.epsilon <= 5.0 and n_rows < 300
     assert spent.n_queries == 3 * n_rows
@@ -655,15 +655,15 @@ def test_sites_that_are_teachers_vote_for_several_targets(name):
 
 
 @pytest.mark.parametrize(
-    "y, params, match",
+    "y, match",
     [
-        (LABELS[:, :2], {}, "columns, one for each target"),
-        (LABELS[:, 0], {}, "columns, one for each target"),
-        (LABELS + 1, {}, "labels that are not in classes"),
+        (LABELS[:, :2], "columns, one for each target"),
+        (LABELS[:, 0], "columns, one for each target"),
+        (LABELS + 1, "labels that are not in classes"),
     ],
 )
 @pytest.mark.parametrize("base", [None, LogisticRegression()], ids=["records", "teachers"])
-def test_wrong_labels_of_several_targets_at_sites_are_refused(base, y, params, match):
+def test_wrong_labels_of_several_targets_at_sites_are_refused(base, y, match):
     clf = PATEClassifier(base, classes=CLASSES, epsilon=50.0, on_bad_plan="warn")
     with pytest.raises(TeacherError, match=match) as caught:
         clf.fit(at_sites(y), None, X[PUBLIC])

@@ -29,10 +29,11 @@ from sklearn_pate.releases import Release
 from sklearn_pate.rules import default_target_fraction
 from sklearn_pate.schema_release import (
     ClassRelease,
+    NumericShareRelease,
     RangeRelease,
     SeveralReleases,
     ShareRelease,
-    count_of_numbers,
+    count_numeric_records,
 )
 from sklearn_pate.schema_release.targets import FIXED_LABELS
 from sklearn_pate.synthesis import synthesizers
@@ -797,7 +798,7 @@ def test_fits_on_a_ledger_sum_numbers_alone_as_well(tmp_path):
 
 @pytest.mark.parametrize("n_others, method", [(1, "neighbors"), (14_000, "sums")])
 @pytest.mark.parametrize("other", ["unknown", 1])
-def test_one_other_cell_among_numbers_does_not_change_the_method(other, n_others, method):
+def test_method_depends_on_the_share_of_records_with_numbers_alone(other, n_others, method):
     X, y = product_of_columns()
     X = pd.DataFrame(X).astype({2: object})
     X.iloc[:n_others, 2] = other
@@ -828,29 +829,45 @@ cells = st.one_of(
 def test_a_replaced_record_moves_the_number_of_records_with_numbers_alone_by_one(rows, new):
     X = np.empty((len(rows), 2), dtype=object)
     X[:] = rows
-    before = count_of_numbers(pd.DataFrame(X))
+    before = count_numeric_records(pd.DataFrame(X))
     for k in range(len(rows)):
         other = X.copy()
         other[k] = new
-        assert abs(count_of_numbers(pd.DataFrame(other)) - before) <= 1
+        assert abs(count_numeric_records(pd.DataFrame(other)) - before) <= 1
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
 def test_number_of_records_with_numbers_alone_is_paid_for(epsilon):
     neighbors = Neighbors(relation="replace_one", unit="record", n_records=20_000)
-    given = {"delta": 1e-8, "neighbors": neighbors, "counts_numbers": True}
+    given = {"delta": 1e-8, "neighbors": neighbors, "counts_numeric_records": True}
     release = ClassRelease(epsilon=epsilon, more_epsilon=epsilon, **given)
-    scales = [float(noise.scale) for noise in (release.mechanism(), release.noise_on_numbers)]
+    scales = [
+        float(noise.scale) for noise in (release.mechanism(), release.noise_on_numeric_records)
+    ]
     # Two counts of labels change by 1, and the other count by at most 1
     assert 2 / scales[0] + 1 / scales[1] <= release.cost.pure <= epsilon
     assert release.cost.pure == pytest.approx(2 / scales[0] + 2 / scales[1])
     assert len(release.records()) == 2 and len(release.second_round().records()) == 4
-    shares = [release.share_of_numbers(10_000, np.random.default_rng(s)) for s in range(400)]
+    shares = [release.numeric_share(10_000, np.random.default_rng(s)) for s in range(400)]
     sizes = np.abs(np.array(shares) * 20_000 - 10_000)
     assert sizes.mean() == pytest.approx(scales[1], rel=0.25)  # 400 draws: 5 standard errors
 
 
 def test_records_with_numbers_alone_need_a_public_number_of_records():
-    release = ClassRelease(epsilon=0.1, delta=1e-8, neighbors=JOINED, counts_numbers=True)
+    release = ClassRelease(epsilon=0.1, delta=1e-8, neighbors=JOINED, counts_numeric_records=True)
     with pytest.raises(ValueError, match="number of records is public"):
-        release.share_of_numbers(10, np.random.default_rng(0))
+        release.numeric_share(10, np.random.default_rng(0))
+
+
+def test_more_than_two_declared_classes_are_not_counted():
+    X, y = product_of_columns()
+    y = y + 2 * (X[:, 2] > 1)
+    clf = PATEClassifier(classes=[0, 1, 2, 3]).fit(X, y)
+    spent = clf.privacy_spent_
+    assert method_of(clf) == "neighbors" and 1 - 1e-14 < spent.epsilon <= 1.0
+    assert spent.tables[0] == NumericShareRelease.released_as and len(spent.tables) == 3
+    neighbors = Neighbors(relation="replace_one", unit="record", n_records=20_000)
+    given = {"epsilon": 0.01, "delta": 0.0, "neighbors": neighbors}
+    release = NumericShareRelease(**given, target=ClassTarget([0, 1, 2]))
+    assert 1 / release.noise_on_numeric_records.scale <= release.cost.pure <= 0.01
+    assert release.cost.pure == pytest.approx(0.01) and len(release.records()) == 1

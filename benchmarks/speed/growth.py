@@ -101,7 +101,7 @@ def fit(kind, X, y, X_public, sizes, n_jobs=None):
     elif kind != "no public rows":
         params["method"] = "sums" if kind == "sums" else ReverseNeighbors()
     if kind == "no public rows":
-        X_public = None
+        X_public, params["method"] = None, "sums"
     PATEClassifier(**params).fit(X, y, X_public)
 
 

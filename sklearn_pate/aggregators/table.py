@@ -100,10 +100,23 @@ class TableMechanism(CheckedEstimator, metaclass=ABCMeta):
         """
 
     def moments(self, table: ArrayLike) -> tuple[NDArray[np.float64], Any]:
-        """Return the mean of each noisy entry, and the standard deviation of its noise; private.
+        """Return the mean and the noise standard deviation of each noisy entry; private.
 
         Audits use them. A subclass that publishes other units than those of the table, or noise of
         several sizes, must define its own.
+
+        Parameters
+        ----------
+        table : array-like of shape (n_cells, n_classes)
+            Private table of votes.
+
+        Returns
+        -------
+        mean : ndarray
+            Mean of each entry.
+        std : float or ndarray
+            Standard deviation of the noise; 1.0 if there is no noise, so that audits can divide by
+            it.
         """
         return np.asarray(table, dtype=float), self.noise_std or 1.0
 

@@ -160,7 +160,7 @@ def dry_run_teachers(inputs: Inputs, synthesizer: Any) -> None:
 
 
 def _about_texts(synthesizer: Any) -> str:
-    """Return what to do if columns that were tried as texts hold numbers; empty if there are none.
+    """Return the remedy for columns that were tried as texts; empty if there are none.
 
     Undeclared columns are read by value, so numbers in a column of texts become numbers.
     """

@@ -334,7 +334,7 @@ def check_inputs(
     X, y, X_public, groups, sample_weight
         As in `fit`; X may be `SiteRecords`, from `sites.records_of`.
     first_release : FirstRelease or None, default=None
-        The release that finds the target, if it is not declared.
+        The release that finds the target, or counts records to choose the method; None without it.
     earlier : Inputs or None, default=None
         Inputs of this fit before its first release. The method uses their encoded public rows,
         and the plan their warnings about columns.

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 def make_plan(inputs: Inputs) -> Plan:
     """Return the plan of a fit after a dry run; it depends on public numbers alone.
 
+    Errors of the dry run also depend on which undeclared columns hold mostly texts.
+
     Parameters
     ----------
     inputs : Inputs

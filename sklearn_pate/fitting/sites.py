@@ -29,7 +29,7 @@ from ..runtime.copies import without_index
 from ..runtime.isolation import PublicError, attempt, is_ours, isolated
 from ..runtime.private_data import Private, PrivateData
 from ..runtime.sites import SiteRecords, each_site
-from ..schema_release import ClassRelease, RangeRelease, ShareRelease, count_of_numbers
+from ..schema_release import ClassRelease, RangeRelease, ShareRelease, count_numeric_records
 from ..schema_release.targets import counts_of_numbers
 from ..teachers import Sites
 from . import checks
@@ -510,14 +510,14 @@ def gather_target(private: PrivateData, release: TargetRelease, neighbors: Neigh
     return _NumbersAtSites(at_sites, partial(_counts, release, neighbors))
 
 
-def count_of_numbers_at(private: PrivateData) -> int:
+def count_numeric_records_at(private: PrivateData) -> int:
     """Return the number of records with numbers alone, at all sites."""
     at_sites: Any = private.at_sites
-    return int(at_sites.gathered(_n_with_numbers_alone))
+    return int(at_sites.gathered(_n_numeric_records))
 
 
-def _n_with_numbers_alone(private: PrivateData) -> int:
-    return count_of_numbers(private.X)
+def _n_numeric_records(private: PrivateData) -> int:
+    return count_numeric_records(private.X)
 
 
 def _counts(

@@ -101,7 +101,7 @@ def counts_of(
         estimates_need_all=bool(of_all) and not of_rows,
         n_encoded=synthesizer.n_encoded,
         rarest_share=None if first_release is None else first_release.rarest_share,
-        share_of_numbers=None if first_release is None else first_release.share_of_numbers,
+        numeric_share=None if first_release is None else first_release.numeric_share,
     )
 
 

@@ -38,16 +38,17 @@ from ..runtime.sites import SiteRecords, has_groups
 from ..schema_release import (
     ClassRelease,
     FoundTarget,
+    NumericShareRelease,
     RangeRelease,
     SeveralReleases,
     ShareRelease,
     TargetRelease,
-    count_of_numbers,
+    count_numeric_records,
 )
 from ..teachers import Sites
 from .inputs import check_inputs
 from .planning import make_plan, refuse_errors
-from .sites import count_of_numbers_at, gather_target
+from .sites import count_numeric_records_at, gather_target
 
 if TYPE_CHECKING:
     from .._typing import Estimator
@@ -138,9 +139,9 @@ class FirstRelease:
         return None if self.found is None else self.found.rarest_share
 
     @property
-    def share_of_numbers(self) -> float | None:
+    def numeric_share(self) -> float | None:
         """Published share of the records with numbers alone; None if it is not published."""
-        return None if self.found is None else self.found.share_of_numbers
+        return None if self.found is None else self.found.numeric_share
 
     def recorded_with(self, cost: Cost, spent: PrivacySpent) -> Cost:
         """Return the cost of this release and of later steps, as a ledger records it.
@@ -274,8 +275,8 @@ def _to_find(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
             f"{_remedy(estimator)}"
         )
     release = make(prices, inputs.neighbors)
-    if inputs.choice.depends_on_columns:
-        release = dataclasses.replace(release, counts_numbers=True)
+    if inputs.choice.depends_on_numeric_share:
+        release = dataclasses.replace(release, counts_numeric_records=True)
     return _First(dataclasses.replace(inputs, first_release=FirstRelease(release)), values)
 
 
@@ -446,24 +447,27 @@ def _first(estimator: Estimator, X: Any, y: Any, **given: Any) -> _First:
     if known is None:
         return _to_find(estimator, X, y, **given)
     inputs = check_inputs(known, X, y, **given)
-    counts_numbers = inputs.choice.depends_on_columns
-    if not (inputs.choice.depends_on_share or counts_numbers):
+    counts_numeric_records = inputs.choice.depends_on_numeric_share
+    if not (inputs.choice.depends_on_share or counts_numeric_records):
         return _First(inputs)
     if not isinstance(inputs.target, ClassTarget):
         raise TypeError("only classes have shares")
     epsilon, _ = _cap(estimator)
     fraction = rules.default_share_fraction(n_records=inputs.neighbors.n_records, epsilon=epsilon)
-    release = ShareRelease(
-        epsilon=fraction * epsilon,
-        delta=0.0,
-        neighbors=inputs.neighbors,
-        target=inputs.target,
-        rare=RARE,
-        counts_numbers=counts_numbers,
-    )
+    given_to: dict[str, Any] = {
+        "epsilon": fraction * epsilon,
+        "delta": 0.0,
+        "neighbors": inputs.neighbors,
+        "target": inputs.target,
+    }
+    if inputs.target.n_values == 2:
+        numeric = counts_numeric_records
+        release = ShareRelease(**given_to, rare=RARE, counts_numeric_records=numeric)
+    else:
+        release = NumericShareRelease(**given_to)
     rest = _rest(known, list(inputs.target.values), release.epsilon, 0.0)
     first_release = FirstRelease(release)
-    if counts_numbers:  # class sums then have all of the rest
+    if counts_numeric_records:  # class sums then have all of the rest
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were issued above
             inputs = check_inputs(rest, X, y, **given, first_release=first_release)
@@ -543,18 +547,22 @@ class TargetStep(Step):
         self.limit = limit
 
     def gather(self) -> tuple[Any, int | None]:
-        """Return private counts, or one number of each unit; and how many have numbers alone."""
+        """Return private counts, or one number of each unit; and the records with numbers alone."""
         inputs = self.inputs
         release = inputs.known_first_release.release
         if self.values is None:
             counts = gather_target(inputs.records, release, inputs.neighbors)
-            n_numbers = count_of_numbers_at(inputs.records) if release.counts_numbers else None
+            n_numbers = (
+                count_numeric_records_at(inputs.records) if release.counts_numeric_records else None
+            )
             return counts, n_numbers
         units = units_of(inputs.records, inputs.neighbors)
         numbers = None if units is None else np.unique(units, return_inverse=True)[1]
         with suppress_output():
             counts = release.gather(self.values, numbers)
-            n_numbers = count_of_numbers(inputs.records.X) if release.counts_numbers else None
+            n_numbers = (
+                count_numeric_records(inputs.records.X) if release.counts_numeric_records else None
+            )
             return counts, n_numbers
 
     def pay(self) -> None:
@@ -570,8 +578,8 @@ class TargetStep(Step):
         noise = np.random.default_rng(self.inputs.seeds[use])
         found = first_release.release.publish(counts, noise)
         if found is not None and n_numbers is not None:
-            share = first_release.release.share_of_numbers(n_numbers, noise)
-            found = found._replace(share_of_numbers=share)
+            share = first_release.release.numeric_share(n_numbers, noise)
+            found = found._replace(numeric_share=share)
         self.account.first_release = dataclasses.replace(
             first_release, found=found, entry=self.account.entry
         )

@@ -22,10 +22,10 @@ _RECORDS_PER_NUMBER = 300
 #: Minimal number of records for each column (at epsilon 1), and minimal share of the records with
 #: numbers alone, for which cells of synthetic rows are as accurate as class sums, and far more
 #: accurate if columns interact, where the columns are not declared. Set on made-up tables: normal,
-#: skewed and rounded columns, effects that add up, bends and products. With columns of 0 and 1
-#: among others, cells were worse by 0.01 to 0.02 of AUC where effects add up.
+#: skewed and rounded columns, effects that add up, or rise and then fall, and products. With
+#: columns of 0 and 1 among others, cells were worse by 0.01 to 0.02 of AUC where effects add up.
 _RECORDS_PER_COLUMN = 1000
-_NUMBERS_ALONE = 0.6
+_MIN_NUMERIC_SHARE = 0.6
 
 #: Class sums are more accurate if cells explain less than this fraction of the variance of the
 #: public rows: for two classes, and for more classes, which are less often linearly separable.
@@ -111,7 +111,7 @@ class PublicCounts:
         is slow, so it is called only if the choice depends on it.
     n_targets : int
         Number of targets.
-    share_of_numbers : float or None
+    numeric_share : float or None
         Published share of the records with numbers alone; None if it is not published.
     """
 
@@ -126,7 +126,7 @@ class PublicCounts:
     takes_sums: bool = True
     rarest_share: float | None = None
     cells_explain: Callable[[], float] | None = None
-    share_of_numbers: float | None = None
+    numeric_share: float | None = None
 
 
 class MethodChoice(NamedTuple):
@@ -144,16 +144,16 @@ class MethodChoice(NamedTuple):
     depends_on_share : bool
         Whether the choice would be another one if the rarest class had few records, and no share is
         published.
-    depends_on_columns : bool
-        Whether the choice would be another one if all columns were numbers, and their share is not
-        published.
+    depends_on_numeric_share : bool
+        Whether the choice would be another one if most records had numbers alone, and their share
+        is not published.
     """
 
     name: str
     reason: str
     is_fixed: bool = True
     depends_on_share: bool = False
-    depends_on_columns: bool = False
+    depends_on_numeric_share: bool = False
 
 
 _DEFAULT = "by default: they suit small epsilons, and cost as much for many labels as for one"
@@ -227,24 +227,24 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
 
 
 def _without_schema(parameters: MethodParameters, counts: PublicCounts) -> MethodChoice:
-    """Choose class sums, unless all of few columns are numbers and cells hold many records."""
-    is_fixed = counts.share_of_numbers is None  # else epsilon depends on the rounds before
+    """Choose class sums, unless most records have few numbers alone, and cells hold many."""
+    # If the share was published, epsilon is that of the remaining steps
+    is_fixed = counts.numeric_share is None
     sums = MethodChoice("sums", "by default, where columns are not declared", is_fixed)
     is_of_numbers = issubclass(parameters.target_type, NumberTarget)
-    if is_of_numbers or counts.n_targets > 1 or parameters.epsilon is None:
-        return sums
-    if parameters.has_ledger:
+    is_alone = counts.n_targets == 1 and not parameters.has_ledger
+    if is_of_numbers or parameters.epsilon is None or not is_alone:
         return sums
     n_needed = _RECORDS_PER_COLUMN * counts.n_columns
     has_many = counts.n_records is not None and counts.n_records * parameters.epsilon >= n_needed
     if not has_many or counts.n_columns > _MAX_COLUMNS_OF_CELLS:
         return sums
-    if counts.share_of_numbers is None:
-        return sums._replace(is_fixed=False, depends_on_columns=True)
-    if counts.share_of_numbers < _NUMBERS_ALONE:
-        reason = "by default, where columns are not declared and not all are numbers"
+    if counts.numeric_share is None:
+        return sums._replace(is_fixed=False, depends_on_numeric_share=True)
+    if counts.numeric_share < _MIN_NUMERIC_SHARE:
+        reason = "by default, as columns are not declared, and few records have numbers alone"
         return MethodChoice("sums", reason, is_fixed=False)
-    reason = "by default, as all columns are numbers and cells hold many records"
+    reason = "by default, as most records have numbers alone, and cells hold many of them"
     return _unless_rare(reason, parameters, counts)
 
 

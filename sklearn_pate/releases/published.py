@@ -442,7 +442,7 @@ def warn_of_budget(plan: Plan, released: Any) -> None:
     if plan.budget is not None and n_queried < plan.n_queries:
         warn(
             f"epsilon={plan.epsilon:g} paid for {n_queried} of the {plan.n_queries} requested "
-            "queries; only those were asked. Use more noise or raise epsilon to answer all queries"
+            "rows; only those were queried. Use more noise or raise epsilon to query all rows"
         )
 
 

@@ -6,11 +6,12 @@ release for few records with declared bounds. `targets` releases the classes of 
 of its numbers, if they are not declared, and the shares of the classes.
 """
 
-from .counts import SchemaRelease, count_of_numbers
+from .counts import SchemaRelease, count_numeric_records
 from .scales import ScaleRelease
 from .targets import (
     ClassRelease,
     FoundTarget,
+    NumericShareRelease,
     RangeRelease,
     SeveralReleases,
     ShareRelease,
@@ -20,11 +21,12 @@ from .targets import (
 __all__ = [
     "ClassRelease",
     "FoundTarget",
+    "NumericShareRelease",
     "RangeRelease",
     "ScaleRelease",
     "SchemaRelease",
     "SeveralReleases",
     "ShareRelease",
     "TargetRelease",
-    "count_of_numbers",
+    "count_numeric_records",
 ]

@@ -536,7 +536,7 @@ class _Rows(NamedTuple):
     units: np.ndarray | None
 
 
-def count_of_numbers(X: Any) -> int:
+def count_numeric_records(X: Any) -> int:
     """Return the private number of records with numbers alone: no texts, and no 0 or 1.
 
     Columns of 0 and 1 indicate categories. Replacing a record changes the number by at most 1, as

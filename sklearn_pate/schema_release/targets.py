@@ -43,8 +43,8 @@ COMMON_LABELS = (-1, 0, 1, 2)
 #: Probability that noise alone makes any of the common labels a class; the same for the others.
 _FALSE_ALARM = 0.01
 
-#: The same for one whole number next to a class, and the number of records that must be missing, in
-#: standard deviations of the noise, if it is not a quarter of the records of a class.
+#: The same for a whole number next to a class. Records are missing if their number exceeds two
+#: standard deviations of the noise on the sum, or a quarter of the median count if this is less.
 _FALSE_ALARM_OF_NEIGHBOR, _SDS_OF_NEIGHBORS = 0.03, 2.0
 
 #: Share of the records with labels that were not found, above which a second round follows, and the
@@ -71,8 +71,8 @@ _TAILS = 1.7
 _NOISE_OF_MEANS, _MAX_NOISE_OF_MEANS = 100.0, 0.1
 
 #: Part of the epsilon of a release for the number of records with numbers alone, and its name.
-_NUMBERS_FRACTION = 0.2
-_NAME_OF_NUMBERS = "noisy number of the records with numbers alone"
+_NUMERIC_FRACTION = 0.2
+_NUMERIC_RECORDS = "noisy number of the records with numbers alone"
 
 
 class FoundTarget(NamedTuple):
@@ -86,14 +86,14 @@ class FoundTarget(NamedTuple):
         Noisy number of units of each class; None for numbers.
     n_units : int or None
         Number of units, if it is public and all of them are counted; else None.
-    share_of_numbers : float or None
+    numeric_share : float or None
         Noisy share of the records with numbers alone; None if these are not counted.
     """
 
     target: Target
     counts: np.ndarray | None = None
     n_units: int | None = None
-    share_of_numbers: float | None = None
+    numeric_share: float | None = None
 
     @property
     def rarest_share(self) -> float | None:
@@ -123,7 +123,7 @@ class TargetRelease(ABC):
         Bound of the probability that a label that only one unit has is published.
     neighbors : Neighbors
         The neighboring data sets of the fit.
-    counts_numbers : bool, default=False
+    counts_numeric_records : bool, default=False
         Whether a fifth of `epsilon` is for the number of records with numbers alone. The unit must
         be a record, and the number of records public.
     """
@@ -131,7 +131,7 @@ class TargetRelease(ABC):
     epsilon: float
     delta: float
     neighbors: Neighbors
-    counts_numbers: bool = False
+    counts_numeric_records: bool = False
 
     #: Name of the release, for statements.
     released_as: ClassVar[str] = ""
@@ -147,14 +147,16 @@ class TargetRelease(ABC):
         return self._noise(fraction * self._epsilon_of_counts)
 
     @property
-    def noise_on_numbers(self) -> LaplaceMechanism:
+    def noise_on_numeric_records(self) -> LaplaceMechanism:
         """The noise on the number of records with numbers alone."""
         return self._noise(math.nextafter(self.epsilon - self._epsilon_of_counts, 0))
 
     @property
     def _epsilon_of_counts(self) -> float:
         """Epsilon of the counts of the target."""
-        return (1 - _NUMBERS_FRACTION) * self.epsilon if self.counts_numbers else self.epsilon
+        return (
+            (1 - _NUMERIC_FRACTION) * self.epsilon if self.counts_numeric_records else self.epsilon
+        )
 
     def _noise(self, epsilon: float) -> LaplaceMechanism:
         contribution = self.neighbors.counts(1)
@@ -171,28 +173,28 @@ class TargetRelease(ABC):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all that is released, for statements."""
-        return (self.released_as, _NAME_OF_NUMBERS)[: 1 + self.counts_numbers]
+        return (self.released_as, _NUMERIC_RECORDS)[: 1 + self.counts_numeric_records]
 
     def records(self) -> list[Record]:
         """Return the records of the release, for privacy statements."""
         own = self.mechanism().step_record(self.released_as, self.neighbors.counts(1))
-        return [own, *self._records_of_numbers()]
+        return [own, *self._numeric_records()]
 
-    def _records_of_numbers(self) -> list[Record]:
-        if not self.counts_numbers:
+    def _numeric_records(self) -> list[Record]:
+        if not self.counts_numeric_records:
             return []
         contribution = self.neighbors.counts(1)
-        return [self.noise_on_numbers.step_record(_NAME_OF_NUMBERS, contribution)]
+        return [self.noise_on_numeric_records.step_record(_NUMERIC_RECORDS, contribution)]
 
-    def _cost_of_counts(self) -> Cost:
+    def _cost_of_all_counts(self) -> Cost:
         """Return the `Cost` of the counts of the target, and of the records with numbers alone."""
         contribution = self.neighbors.counts(1)
         cost = Event(self.mechanism(), contribution).cost()
-        if not self.counts_numbers:
+        if not self.counts_numeric_records:
             return cost
-        return cost.plus(Event(self.noise_on_numbers, contribution).cost())
+        return cost.plus(Event(self.noise_on_numeric_records, contribution).cost())
 
-    def share_of_numbers(self, count: int, rng: np.random.Generator) -> float:
+    def numeric_share(self, count: int, rng: np.random.Generator) -> float:
         """Return the noisy share of the records with numbers alone.
 
         Parameters
@@ -207,17 +209,17 @@ class TargetRelease(ABC):
                 "records with numbers alone are counted if the unit is a record and the number of "
                 f"records is public; got {self.neighbors}"
             )
-        noisy = self.noise_on_numbers.noisy(np.array([[count]], dtype=np.int64), rng)
+        noisy = self.noise_on_numeric_records.noisy(np.array([[count]], dtype=np.int64), rng)
         return float(noisy[0, 0]) / self.neighbors.n_records
 
     @property
-    def _use_of_numbers(self) -> str:
+    def _use_of_numeric_share(self) -> str:
         """Description of the count of records with numbers alone, for the plan."""
-        if not self.counts_numbers:
+        if not self.counts_numeric_records:
             return ""
         return (
-            ". If most records have numbers alone, and no 0 or 1, they vote in cells of "
-            "synthetic rows"
+            ". If at least 60 % of the records have numbers alone, and no 0 or 1, all records "
+            "vote in cells of synthetic rows"
         )
 
     @staticmethod
@@ -292,9 +294,9 @@ class ClassRelease(TargetRelease):
     for each outcome is (epsilon + e, q + d)-DP: see `SchemaRelease`.
 
     *Whole numbers next to each other.* Classes are often consecutive numbers. So a number of
-    `FIXED_LABELS` between two classes becomes a class by a lower threshold; and one next to a
-    class, while records are missing: the largest noisy counts first. This uses published counts
-    and the public number of records alone.
+    `FIXED_LABELS` between two classes has a lower threshold. While records are missing, this
+    threshold also holds for numbers next to one class, in descending order of their noisy counts.
+    This uses published counts and the public number of records alone.
 
     *Second round.* Whether it follows depends on published counts and on the public number of
     records. It is one of the later steps, so its epsilon is taken from the rest. q is at most half
@@ -323,7 +325,7 @@ class ClassRelease(TargetRelease):
     @property
     def cost(self) -> Cost:
         """The `Cost` of the counts, of an earlier round, and of the thresholds of both rounds."""
-        own = self._cost_of_counts()
+        own = self._cost_of_all_counts()
         if self.earlier is not None:
             return self.earlier.cost.plus(own)
         return Cost(own.rdp, own.mu_squared, own.pure, self.delta)
@@ -356,10 +358,10 @@ class ClassRelease(TargetRelease):
             level=self.threshold(None),
         )
         earlier = [] if self.earlier is None else self.earlier.records()
-        return [*earlier, own, *self._records_of_numbers()]
+        return [*earlier, own, *self._numeric_records()]
 
     def threshold(self, label: Any) -> int:
-        """Return the smallest noisy count at which a label is a class."""
+        """Return the smallest noisy count at which a label alone is a class; see Notes."""
         gamma = 1 / _scale(self.mechanism())
         if _is_fixed(label):  # n_labels P(noise >= t) <= _FALSE_ALARM
             n_common = len(COMMON_LABELS)
@@ -421,7 +423,7 @@ class ClassRelease(TargetRelease):
         return FoundTarget(target, np.array([found[label] for label in sorted(found)]))
 
     def found_labels(self, gathered: dict[Any, int], rng: np.random.Generator) -> dict[Any, float]:
-        """Return the labels whose noisy count reaches the threshold, and these counts."""
+        """Return the classes, by their threshold or their neighbors, and their noisy counts."""
         labels = sorted(gathered)
         counts = np.array([gathered[label] for label in labels], dtype=np.int64)
         noisy = self.mechanism().noisy(counts[:, None], rng)[:, 0]
@@ -472,7 +474,7 @@ class ClassRelease(TargetRelease):
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
-        again = self._use_of_numbers
+        again = self._use_of_numeric_share
         if self.more_epsilon > 0:
             second = self.second_round()
             text, number, common = (second.threshold(label) for label in (None, 3, 0))
@@ -489,7 +491,8 @@ class ClassRelease(TargetRelease):
         unit = f"{self.neighbors.unit}s"
         return (
             f"a class is found if it has about {other} {unit} or more, {fixed} if it is a whole "
-            f"number up to {FIXED_LABELS[-1]}, or {common} if it is -1, 0, 1 or 2"
+            f"number up to {FIXED_LABELS[-1]}, or {common} if it is -1, 0, 1 or 2; fewer if it is "
+            "a whole number next to classes"
         )
 
 
@@ -533,7 +536,7 @@ class ShareRelease(TargetRelease):
     @property
     def cost(self) -> Cost:
         """The `Cost` of the counts."""
-        return self._cost_of_counts()
+        return self._cost_of_all_counts()
 
     @staticmethod
     def check(y: Any) -> np.ndarray:
@@ -554,15 +557,76 @@ class ShareRelease(TargetRelease):
 
     def describe(self) -> str:
         """Describe the release from public numbers, for the plan."""
-        if self.target.n_values != 2:
-            return (
-                "records are counted first"
-                f"{self._use_of_numbers}. All that follows is a forecast for the other case"
-            )
         return (
             f"class counts with noise of standard deviation {_std(self.mechanism()):.3g} determine "
             f"the method: class sums if the rarer class has less than {100 * self.rare:g} % of the "
-            f"records{self._use_of_numbers}. All that follows is a forecast for the other case"
+            f"records{self._use_of_numeric_share}. All that follows is a forecast for the other "
+            "case"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumericShareRelease(ShareRelease):
+    """Release of the number of records with numbers alone, by which the method is chosen.
+
+    It is for more than two classes, whose shares do not affect the method, and has all of
+    `epsilon`.
+
+    Parameters
+    ----------
+    target : ClassTarget
+        The declared classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_pate.encoding.targets import ClassTarget
+    >>> from sklearn_pate.rdp import Neighbors
+    >>> from sklearn_pate.schema_release import NumericShareRelease
+    >>> one = Neighbors(relation="replace_one", unit="record", n_records=10_000)
+    >>> target = ClassTarget(["a", "b", "c"])
+    >>> release = NumericShareRelease(epsilon=0.05, delta=0.0, neighbors=one, target=target)
+    >>> 0.9 < release.numeric_share(10_000, np.random.default_rng(0)) < 1.1
+    True
+    """
+
+    released_as = _NUMERIC_RECORDS
+
+    rare: float = 0.0
+    counts_numeric_records: bool = True
+
+    @property
+    def cost(self) -> Cost:
+        """The `Cost` of the number."""
+        return Event(self.noise_on_numeric_records, self.neighbors.counts(1)).cost()
+
+    @property
+    def _epsilon_of_counts(self) -> float:
+        return 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all that is released, for statements."""
+        return (self.released_as,)
+
+    def records(self) -> list[Record]:
+        """Return the record of the number; see `TargetRelease.records`."""
+        return self._numeric_records()
+
+    def gather(self, y: np.ndarray, units: np.ndarray | None) -> np.ndarray:
+        """Return an empty array, as no class is counted."""
+        return np.zeros(0, dtype=np.int64)
+
+    def publish(self, gathered: np.ndarray, rng: np.random.Generator) -> FoundTarget:
+        """Return the declared classes without counts."""
+        return FoundTarget(self.target)
+
+    def describe(self) -> str:
+        """Describe the release from public numbers, for the plan."""
+        noise = _std(self.noise_on_numeric_records)
+        return (
+            f"records with numbers alone are counted, with noise of standard deviation {noise:.3g}"
+            f"{self._use_of_numeric_share}. All that follows is a forecast for the other case"
         )
 
 
