@@ -3,25 +3,28 @@
 Twelve data sets, six epsilons, five seeds. Nobody was tuned on test rows, with exceptions that are
 named below.
 
-Counted up to epsilon 2. The aim was 93 % of the cells with public rows, and 80 % without: it is
-missed. The best peer is the one with the best mean on the test rows of that cell, out of all: it is
-picked with hindsight, ours is not. The interval is a paired 95 % interval over the seeds.
+Counted up to epsilon 2. The aim was 97 % of the cells with public rows, 90 % without, and 80 % with
+nothing declared: it is missed. The best peer is the one with the best mean on the test rows of that
+cell, out of all: it is picked with hindsight, ours is not. The interval is a paired 95 % interval
+over the seeds.
 *Pensions*, *working mothers* and *very happy* were chosen before anything was run on them, and
 nothing was set on them.
 
 **With public rows** most of what is lost is *only together*, by a hundredth, to a network of many
-steps: a table of votes shares its cells among all six columns, the network finds the two. On
-*very happy* cells explain a little more than the rule asks for, so records vote in cells, and lose
-a hundredth of AUC to sums, ours without public rows among them. Diabetes was lost by two hundredths
-and more before records could vote with all of their columns; that was built with it in sight, as
-was the rule that chooses.
+steps: a table of votes shares its cells among all six columns, the network finds the two. Diabetes
+was lost by two hundredths and more before records could vote with all of their columns; that was
+built with it in sight, as was the rule that chooses.
 
-**Without public rows** *only together* is lost as well, images to a network, and small or skewed
-tables (*pensions*, whose money columns go far beyond what most people have) to gradient descent:
-their bounds are wide, and no public row shows where records lie. On Adult the bent columns are lost
-by less than a hundredth. The rule for cells was set with Adult, Diabetes, flights, *24 classes*
-and *only together* in sight, all else on made-up tables and parts of Adult, but for how much
-likelier an uneven spread of effects must be, which was set with Diabetes, natural, in sight.
+**Without public rows** *only together* is lost as well, and images to a network. On Adult the bent
+columns are lost by a hundredth. The rule for cells was set with Adult, Diabetes, flights, *24
+classes* and *only together* in sight, all else on made-up tables and parts of Adult, but for how
+much likelier an uneven spread of effects must be, which was set with Diabetes, natural, in sight.
+
+**With nothing declared** the classes and the schema take a part of epsilon. With 320 or 1,000
+records (*breast cancer*, *digits*) little is found, and at an epsilon of 0.1 the fit refuses. On
+Diabetes two hundredths are lost. Records of *only together* and *24 classes* vote in cells, as a
+noisy count finds that nearly all have numbers alone; that rule was set on made-up tables with these
+two and *working mothers* in sight, and lower thresholds for consecutive classes with digits.
 
 ## How
 
