@@ -65,9 +65,7 @@ def fitted(votes):
                 pytest.warns(
                     UserWarning, match="epsilon=5 pays for 52 answers to the 200 requested"
                 ),
-                pytest.warns(
-                    UserWarning, match="epsilon=5 paid for .* of the 200 requested queries"
-                ),
+                pytest.warns(UserWarning, match="epsilon=5 paid for .* of the 200 requested rows"),
             ):
                 return clf.fit_votes(votes, X_PUBLIC)
         return clf.fit_votes(votes, X_PUBLIC)
