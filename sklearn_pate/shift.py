@@ -123,8 +123,8 @@ def shift_of_votes(
     noisy : ndarray of shape (n_cells, n_classes)
         Published votes, with noise.
     public : ndarray of shape (n_public, n_neighbors), int
-        The cells of each public row, from `neighbors.centers.cells_without_own_row` if public rows
-        made the cells.
+        The cells of each public row; see `neighbors.smoothing.shift_of_rows_that_made_cells` for
+        rows that made the cells.
     centers : ndarray of shape (n_cells, n_columns)
         Centers of the cells.
     noise_std : float

@@ -30,7 +30,7 @@ from ..readouts import SeveralTables, of_targets
 from ..rules import default_n_cells
 from ..runtime.copies import fresh_seed, isolated_clone, seed_number
 from ..runtime.memory import cached_seed, code_digest, digest
-from ..shift import PublicShift, shift_of_votes
+from ..shift import PublicShift
 from .base import Method
 from .blocks import BlockMethod
 
@@ -333,8 +333,8 @@ class ReverseNeighbors(BlockMethod):
     def _shift(self, noisy: np.ndarray, noise_std: float) -> PublicShift:
         """Compare the noisy counts with the public rows."""
         n_neighbors = int(self.n_neighbors)
-        cells = centers.cells_without_own_row(self._public, self._centers, n_neighbors)
-        return shift_of_votes(noisy, cells, self._centers, noise_std, tolerance=self._tolerance)
+        given = self._public, self._centers, n_neighbors, noise_std
+        return smoothing.shift_of_rows_that_made_cells(noisy, *given, tolerance=self._tolerance)
 
     def read(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels of each public row; see `TableMethod.read`."""

@@ -65,6 +65,45 @@ _NUMBERS_OF_SPLITS = 4_000_000
 _ADDED_NOISE = 0.5
 
 
+def shift_of_rows_that_made_cells(
+    noisy: np.ndarray,
+    numbers: np.ndarray,
+    centers: np.ndarray,
+    n_neighbors: int,
+    noise_std: float,
+    *,
+    tolerance: float,
+) -> PublicShift:
+    """Compare the published votes with the public rows that made the cells.
+
+    These rows are nearer to the centers than records are, so they are compared twice: in their
+    cells, and as if each had not made its center. The latter moves rows too far where cells have
+    few rows. The comparison with the smaller alarm is returned.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_cells, n_classes)
+        Published votes, with noise.
+    numbers : ndarray of shape (n_public, n_columns)
+        The encoded public rows.
+    centers : ndarray of shape (n_cells, n_columns)
+        Centers of the cells.
+    n_neighbors : int
+        Number of cells of each row.
+    noise_std : float
+        Standard deviation of the noise on each count.
+    tolerance : float
+        As in `shift.shift_of_votes`.
+    """
+    both = (
+        shift_of_votes(
+            noisy, cells_of(numbers, centers, n_neighbors), centers, noise_std, tolerance=tolerance
+        )
+        for cells_of in (cells_without_own_row, nearest_cells)
+    )
+    return min(both, key=lambda shift: max(shift.z, shift.mean_z))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:
     """Published noisy table of votes, and the class probabilities computed from it.
@@ -184,16 +223,12 @@ class ReleasedTable:
         if self.shift is None:
             return None
         numbers = numbers_of_public(self.transformer, X)
-        made_cells = digest(numbers) == self.rows_digest
-        cells_of = cells_without_own_row if made_cells else nearest_cells
-        cells = cells_of(numbers, self.centers, self.n_neighbors)
-        return shift_of_votes(
-            self.counts,
-            cells,
-            self.centers,
-            self.smoothing["noise_std"],
-            tolerance=self.shift.tolerance,
-        )
+        noise_std, tolerance = self.smoothing["noise_std"], self.shift.tolerance
+        if digest(numbers) == self.rows_digest:
+            given = numbers, self.centers, self.n_neighbors, noise_std
+            return shift_of_rows_that_made_cells(self.counts, *given, tolerance=tolerance)
+        cells = nearest_cells(numbers, self.centers, self.n_neighbors)
+        return shift_of_votes(self.counts, cells, self.centers, noise_std, tolerance=tolerance)
 
     def cell_of(self, X: Rows) -> np.ndarray:
         """Return the nearest cell of each row, (n_samples,)."""
