@@ -18,6 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from pathlib import Path
 
+import hypothesis
 import matplotlib
 import mpmath as mp
 import numpy as np
@@ -27,6 +28,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 
+from sklearn_pate import secure
 from sklearn_pate.aggregators import GNMax
 from sklearn_pate.audit import first_release
 from sklearn_pate.encoding.targets import ClassTarget
@@ -41,6 +43,10 @@ from sklearn_pate.schema_release import counts, estimates
 from sklearn_pate.teachers import Sites
 
 matplotlib.use("Agg")
+
+hypothesis.settings.register_profile("same", derandomize=True)
+if "SKLEARN_PATE_TESTS_SEED" not in os.environ:  # set: other inputs in each run
+    hypothesis.settings.load_profile("same")
 
 with mp.workdps(50):
     NODES = GaussLegendre(mp.mp).calc_nodes(5, mp.mp.prec)
@@ -85,6 +91,52 @@ def _global_seeds():
 def global_random_seed(request):
     """Return the seed of a statistical test: `SKLEARN_PATE_TESTS_SEED=any` tries another one."""
     return request.param
+
+
+class _Entropy:
+    """In place of the operating system's random numbers: the same ones in each run of a test."""
+
+    def start(self, name):
+        text = f"{os.environ.get('SKLEARN_PATE_TESTS_SEED')} {name}"
+        self.rng = np.random.default_rng(list(hashlib.sha1(text.encode()).digest()))
+
+    def urandom(self, n_bytes):
+        return self.rng.bytes(n_bytes)
+
+    def randbits(self, n_bits):
+        return int.from_bytes(self.rng.bytes(-(-n_bits // 8)), "little") >> -n_bits % 8
+
+
+_ENTROPY = _Entropy()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def noise_without_a_seed_is_the_same_in_each_run():
+    """Draw the noise of fits without a `random_state` from a seed of their test.
+
+    `SKLEARN_PATE_TESTS_SEED=any` draws other noise.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secure, "urandom", _ENTROPY.urandom)
+        patch.setattr(np.random.bit_generator, "randbits", _ENTROPY.randbits)
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    _ENTROPY.start(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    if fixturedef.scope == "function":
+        return (yield)
+    before = getattr(_ENTROPY, "rng", None)
+    _ENTROPY.start(f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param', None)}")
+    try:
+        return (yield)
+    finally:
+        _ENTROPY.rng = before
 
 
 @pytest.fixture(autouse=True)

@@ -81,8 +81,8 @@ _MIN_CORRELATION = 0.92
 NOTHING_FOUND = (-1.0, 1.0)
 
 #: A column with at most this number of edges, whose sizes differ by at most this factor, is far
-#: from zero.
-_FEW_EDGES, _NEAR = 4, 4.0
+#: from zero. Noise may double one end of a single interval once or twice more.
+_FEW_EDGES, _NEAR, _NEAR_AT_TWO = 4, 4.0, 16.0
 
 
 def _powers() -> np.ndarray:
@@ -424,4 +424,5 @@ def is_far_from_zero(column: Any) -> bool:
         return False
     sizes = np.abs(edges)
     is_one_sided = bool((edges > 0).all() or (edges < 0).all())
-    return is_one_sided and float(sizes.max()) <= _NEAR * float(sizes.min())
+    near = _NEAR_AT_TWO if len(edges) == 2 else _NEAR
+    return is_one_sided and float(sizes.max()) <= near * float(sizes.min())
