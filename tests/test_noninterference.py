@@ -267,7 +267,7 @@ def stream(monkeypatch):
     for mechanism in (GaussianMechanism, LaplaceMechanism, SumsMechanism):
         monkeypatch.setattr(mechanism, "noisy", constant_table)
     monkeypatch.setattr(
-        statistic, "_noisy", lambda whole, *rest: constant_table(None, whole) / 10 + 7
+        statistic, "noisy_sums", lambda whole, *rest: constant_table(None, whole) / 10 + 7
     )
     # The numbers of columns whose edges are estimated; none of the tables has undeclared texts
     monkeypatch.setattr(counts, "plus_noise", lambda whole, *rest: constant_table(None, whole) + 50)

@@ -157,7 +157,7 @@ def test_sums_of_several_targets_cost_what_is_charged(monkeypatch, numbers):
         sds.append(np.full(whole.size, sd))
         return whole.astype(float) * step
 
-    monkeypatch.setattr(statistic, "_noisy", without_noise)
+    monkeypatch.setattr(statistic, "noisy_sums", without_noise)
     found = []
     for row, labels in zip(rows, codes, strict=True):
         sds.clear()

@@ -185,7 +185,7 @@ def noted(monkeypatch, noisy=without_noise):
         sampled.append(np.array([whole * step, found], dtype=float).reshape(2, -1) / sd)
         return found
 
-    monkeypatch.setattr(statistic, "_noisy", note)
+    monkeypatch.setattr(statistic, "noisy_sums", note)
     monkeypatch.setattr(statistic, "threads_limited", nullcontext)
     return sampled
 
@@ -253,7 +253,7 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
     psi = unit(rng.normal(size=(300, 4)))
     codes = rng.integers(3, size=300)
     amount, whole = ticks_of(300, weight=rng.random(300) if is_weighted else None)
-    monkeypatch.setattr(statistic, "_noisy", without_noise)
+    monkeypatch.setattr(statistic, "noisy_sums", without_noise)
     monkeypatch.setattr(statistic, "_ROWS", 64)
     given = (amount, whole), Still(None), 1.0, 1.0, None
     found = released(psi, codes, *given, target=ClassTarget(range(3)))
@@ -276,7 +276,7 @@ def test_class_sums_beyond_64_bits_are_exact(n_classes, n_blocks, most, monkeypa
     monkeypatch.setattr(statistic, "_ROWS", 4)
     sampled = []
     monkeypatch.setattr(
-        statistic, "_noisy", lambda whole, *_: sampled.append(whole) or whole.astype(float)
+        statistic, "noisy_sums", lambda whole, *_: sampled.append(whole) or whole.astype(float)
     )
     codes = np.zeros(4 * n_blocks, dtype=int)
     part = ticks_of(len(codes))
@@ -305,7 +305,7 @@ def test_sampled_noise_matches_the_claimed_mu(global_random_seed, monkeypatch):
     is found at 0.71, and right noise fails once in a million.
     """
     rng = np.random.default_rng(global_random_seed)
-    sampled = noted(monkeypatch, statistic._noisy)
+    sampled = noted(monkeypatch, statistic.noisy_sums)
 
     def outcome(end):
         psi, sizes = np.array([[end, 0.0]]), statistic.noise_sizes(1.0, n_classes=2)
@@ -395,7 +395,7 @@ def test_mean_cost_equals_sums_over_outcomes():
 
 
 def noiseless(psi, codes, target, monkeypatch):
-    monkeypatch.setattr(statistic, "_noisy", without_noise)
+    monkeypatch.setattr(statistic, "noisy_sums", without_noise)
     part = ticks_of(len(psi), target=target)
     return released(psi, codes, part, Still(None), 1e-3, 1e-3, None, target=target)
 

@@ -10,9 +10,11 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import expit, logsumexp, softmax
 
 from ..association import p_value_of_sums
+from .residuals import MOST_RESIDUAL, Residuals
 from .statistic import WITHOUT_PUBLIC_ROWS, Sums
 
 if TYPE_CHECKING:
@@ -44,6 +46,12 @@ _LEAST_VARIANCE = (0.02, 0.6)
 #: Maximal fraction of the variance of a direction that classes explain.
 _MOST_EXPLAINED = 0.8
 
+#: Number of nodes of the quadrature over log odds, which are normal given the class.
+_NODES = 40
+
+#: Smallest mean curvature of the log odds: with less, rows are far from the other class.
+_LEAST_CURVATURE = 0.005
+
 
 class Discriminants:
     """Linear discriminants from published sums without public rows.
@@ -57,6 +65,9 @@ class Discriminants:
     ----------
     sums : Sums
         Published sums.
+    residuals : Residuals or None, default=None
+        Published sums of rows times residuals of the discriminants from `sums` alone, for two
+        classes. If given, the slopes and constants are changed by one step of logistic regression.
 
     Attributes
     ----------
@@ -73,7 +84,7 @@ class Discriminants:
         P-value of the sums by class, under equal class means.
     """
 
-    def __init__(self, sums: Sums) -> None:
+    def __init__(self, sums: Sums, residuals: Residuals | None = None) -> None:
         n_classes, n_columns = sums.by_class.shape
         self.n = _number(sums)
         counts = _shrunk_counts(sums, self.n)
@@ -99,7 +110,8 @@ class Discriminants:
             splits_votes=sums.target.splits_votes,
         )
         within, turn = np.linalg.eigh(np.diag(variance) - (away.T * share) @ away)
-        within = np.maximum(within, max(0.3 * rest, min(0.4 * edge, 1 / n_columns)))
+        least = max(0.3 * rest, min(0.4 * edge, 1 / n_columns))
+        within = np.maximum(within, least)
         slopes = away @ ((turn / within) @ turn.T)
         if self.proba_is_linear:
             slopes = _regression_on(slopes[1] - slopes[0], away, share, variance)
@@ -111,6 +123,50 @@ class Discriminants:
         self._share = share
         self._means = mean + away @ basis.T
         self._spread = (basis @ turn) * np.sqrt(within)
+        if residuals is not None:
+            step = self._step(residuals, moment, least)
+            self.slopes = self.slopes + np.outer([-0.5, 0.5], step)
+
+    def _step(self, residuals: Residuals, moment: np.ndarray, least: float) -> np.ndarray:
+        """Return the change of the slopes of the log odds by a step of logistic regression.
+
+        The published gradient is shrunk by its noise, direction by direction, and divided by the
+        expected curvature: the moment of rows times the mean curvature of their log odds.
+        """
+        moment_of, basis = np.linalg.eigh(moment)
+        moment_of = np.maximum(moment_of, least)
+        curvature, square = self._curvature()
+        noise = (residuals.sd / self.n) ** 2 + square / self.n * moment_of
+        gradient, _ = _shrunk_means(
+            (residuals.total / self.n @ basis)[None],
+            moment_of,
+            noise[None],
+            n_free=1.0,
+            powers=_POWERS_WITH_PUBLIC_ROWS,
+        )
+        return basis @ (gradient[0] / (curvature * moment_of))
+
+    def _curvature(self) -> tuple[float, float]:
+        """Return the mean curvature of the log odds with clipped residuals, and their mean square.
+
+        Both are expected values if the discriminants are right. The curvature is the derivative of
+        the mean residual by the log odds that are true.
+        """
+        nodes, weight = hermegauss(_NODES)
+        slope, constant = self.log_odds
+        odds = (self._means @ slope + constant)[:, None]
+        odds = odds + np.linalg.norm(slope @ self._spread) * nodes
+        weight = self._share[:, None] * weight / weight.sum()
+        proba = expit(odds)
+        of_1, of_0 = (np.minimum(part, MOST_RESIDUAL) for part in (1 - proba, proba))
+        curvature = (weight * (of_1 + of_0) * proba * (1 - proba)).sum()
+        square = (weight * (proba * of_1**2 + (1 - proba) * of_0**2)).sum()
+        return max(curvature, _LEAST_CURVATURE), square
+
+    @property
+    def log_odds(self) -> tuple[np.ndarray, float]:
+        """Slopes and constant of the log odds of class 1, for two classes."""
+        return self.slopes[1] - self.slopes[0], float(self.constants[1] - self.constants[0])
 
     def linear(self, psi: np.ndarray) -> np.ndarray:
         """Return the discriminants of encoded rows, (n_rows, n_classes)."""

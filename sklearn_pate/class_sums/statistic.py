@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 #: The numbers of `psi` are whole multiples of this step, so their sums are exact.
 STEP = 2.0**-14
 
-_PER_STEP = 2**14
+STEPS_PER_UNIT = 2**14
 
 #: Ticks of a whole record, if not all records count equally or if votes are split.
 _TICKS = 2**12
@@ -68,7 +68,7 @@ MEAN_FRACTION = 0.1
 _ROWS = 4096
 
 #: Factor of the noise for rounding errors of floats.
-_ROUNDED = 1 + 1e-9
+ROUNDED = 1 + 1e-9
 
 
 #: Number of classes or, for several targets, the number of each.
@@ -331,7 +331,7 @@ def noise_of_sums(mu: float, blocks: Blocks, *, n_classes: NClasses) -> float:
     """
     weight = free_weight(n_classes) if blocks.has_moment else 0.0
     changed = sensitivity(2, blocks, n_classes=n_classes, moment_weight=weight)
-    return changed / mu * _ROUNDED * math.sqrt(len(as_numbers(n_classes)))
+    return changed / mu * ROUNDED * math.sqrt(len(as_numbers(n_classes)))
 
 
 def noise_sizes(mu: float, *, n_classes: NClasses) -> tuple[float, float, float]:
@@ -340,7 +340,7 @@ def noise_sizes(mu: float, *, n_classes: NClasses) -> tuple[float, float, float]
     `mu` is the Gaussian privacy parameter of all of them together, for a replaced record. The first
     standard deviation is that of the sum of rows, before it is divided by their number.
     """
-    sd_centre = 2 / (mu * math.sqrt(MEAN_FRACTION)) * _ROUNDED
+    sd_centre = 2 / (mu * math.sqrt(MEAN_FRACTION)) * ROUNDED
     rest = mu * math.sqrt(1 - MEAN_FRACTION)
     sd = noise_of_sums(rest, WITHOUT_PUBLIC_ROWS, n_classes=n_classes)
     n_targets = len(as_numbers(n_classes))
@@ -387,7 +387,7 @@ def centre_cost(
     where 4 is the squared change by a replaced record.
     """
     cost = sums_cost(noise_multiplier, contribution, orders)
-    part = MEAN_FRACTION * _ROUNDED
+    part = MEAN_FRACTION * ROUNDED
     return Cost(part * cost.rdp, part * cost.mu_squared, math.inf)
 
 
@@ -399,8 +399,8 @@ def centre_record(name: str, contribution: Contribution, *, noise_multiplier: fl
     name, contribution, noise_multiplier
         As in `sums_record`.
     """
-    scale = noise_multiplier / math.sqrt(MEAN_FRACTION * _ROUNDED)
-    return gaussian_record(name, contribution, scale=scale, grid=1 / _PER_STEP)
+    scale = noise_multiplier / math.sqrt(MEAN_FRACTION * ROUNDED)
+    return gaussian_record(name, contribution, scale=scale, grid=1 / STEPS_PER_UNIT)
 
 
 def sums_cost(
@@ -432,7 +432,9 @@ def sums_cost(
     """
     check_contribution(contribution)
     changed = contribution.l2_squared
-    mu_squared = discrete_gaussian_mu_squared([noise_multiplier * _PER_STEP], [_PER_STEP**2])
+    mu_squared = discrete_gaussian_mu_squared(
+        [noise_multiplier * STEPS_PER_UNIT], [STEPS_PER_UNIT**2]
+    )
     rdp = check_orders(orders) / (2 * noise_multiplier**2)
     return Cost(changed * rdp, changed * mu_squared, math.inf)
 
@@ -456,7 +458,7 @@ def sums_record(
         From `blocks_record`.
     """
     return gaussian_record(
-        name, contribution, scale=noise_multiplier, grid=1 / _PER_STEP, blocks=blocks
+        name, contribution, scale=noise_multiplier, grid=1 / STEPS_PER_UNIT, blocks=blocks
     )
 
 
@@ -548,8 +550,8 @@ def gather_total(
         As in `gather_sums`.
     """
     amount, whole = part
-    kind = exact_type(len(amount) * whole * _PER_STEP)
-    total, n_records = _added(_mean_of, n_jobs, encode, kind, rows, amount)
+    kind = exact_type(len(amount) * whole * STEPS_PER_UNIT)
+    total, n_records = sums_over_blocks(_mean_of, n_jobs, encode, kind, rows, amount)
     return GatheredTotal(total, n_records, whole)
 
 
@@ -574,9 +576,12 @@ def publish_centre(gathered: GatheredTotal, sd: float, rng: np.random.Generator)
     Centre
     """
     step = STEP / gathered.whole
-    total = _noisy(gathered.total, sd, step, rng)
+    total = noisy_sums(gathered.total, sd, step, rng)
     count = max(
-        _noisy(gathered.n_records * _PER_STEP, sd / WITHOUT_PUBLIC_ROWS.counts, step, rng)[0], sd
+        noisy_sums(gathered.n_records * STEPS_PER_UNIT, sd / WITHOUT_PUBLIC_ROWS.counts, step, rng)[
+            0
+        ],
+        sd,
     )
     mean = total / count
     variance = (sd / count) ** 2
@@ -615,9 +620,9 @@ def gather_sums(
         of zeros adds nothing.
     """
     amount, whole = part
-    kind = exact_type(len(amount) * whole * _PER_STEP**2)
+    kind = exact_type(len(amount) * whole * STEPS_PER_UNIT**2)
     sums_of = partial(_sums_of, centre=centre, target=target)
-    counts, by_class, moment = _added(sums_of, n_jobs, encode, kind, rows, amount, codes)
+    counts, by_class, moment = sums_over_blocks(sums_of, n_jobs, encode, kind, rows, amount, codes)
     return GatheredSums(counts, by_class, moment, whole, target)
 
 
@@ -641,11 +646,11 @@ def publish_sums(
     step = STEP / whole
     exact = Sums(counts, by_class, total, moment, sd, sd_moment, target, target.n_targets)
     return exact._replace(
-        counts=_noisy(counts * _PER_STEP, sd / WITHOUT_PUBLIC_ROWS.counts, step, rng),
+        counts=noisy_sums(counts * STEPS_PER_UNIT, sd / WITHOUT_PUBLIC_ROWS.counts, step, rng),
         by_class=np.concatenate(
-            [_noisy(centred, sd, step / len(centred), rng) for centred, _ in parts]
+            [noisy_sums(centred, sd, step / len(centred), rng) for centred, _ in parts]
         ),
-        total=_noisy(total, exact.sd_total, step, rng),
+        total=noisy_sums(total, exact.sd_total, step, rng),
         moment=_noisy_moment(moment, sd_moment, step * STEP, rng),
     )
 
@@ -670,7 +675,7 @@ def about_mean(by_class: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return len(by_class) * by_class - total, total
 
 
-def _added(
+def sums_over_blocks(
     sums_of: Callable[..., tuple[np.ndarray, ...]],
     n_jobs: int | None,
     encode: Callable[[Rows], np.ndarray],
@@ -727,12 +732,12 @@ def whole_steps(psi: np.ndarray) -> np.ndarray:
 
     No record raises an error, because an error would disclose information without noise.
     """
-    steps = np.trunc(np.clip(psi, -1, 1) * (_PER_STEP * (1 - 1e-12)))
-    fits = (steps * steps).sum(axis=1) <= _PER_STEP**2  # False for NaN
+    steps = np.trunc(np.clip(psi, -1, 1) * (STEPS_PER_UNIT * (1 - 1e-12)))
+    fits = (steps * steps).sum(axis=1) <= STEPS_PER_UNIT**2  # False for NaN
     return np.where(fits[:, None], steps, 0).astype(np.int64)
 
 
-def _noisy(whole: np.ndarray, sd: float, step: float, rng: np.random.Generator) -> np.ndarray:
+def noisy_sums(whole: np.ndarray, sd: float, step: float, rng: np.random.Generator) -> np.ndarray:
     """Add noise to whole numbers of steps, and return them in units."""
     return plus_noise(whole, DiscreteGaussian(sd / step).sample(rng, whole.shape), step)
 
@@ -744,7 +749,7 @@ def _noisy_moment(
     n = len(whole)
     above = np.triu_indices(n, 1)
     noisy = np.zeros((n, n))
-    noisy[above] = _noisy(whole[above], sd / math.sqrt(2) * _ROUNDED, step, rng)
+    noisy[above] = noisy_sums(whole[above], sd / math.sqrt(2) * ROUNDED, step, rng)
     noisy += noisy.T
-    noisy[np.diag_indices(n)] = _noisy(np.diag(whole), sd, step, rng)
+    noisy[np.diag_indices(n)] = noisy_sums(np.diag(whole), sd, step, rng)
     return noisy
