@@ -146,6 +146,11 @@ OF_MEAN = gaussian_epsilon(math.sqrt(0.1) / MULTIPLIER)
 OF_SUMS = gaussian_epsilon(1 / MULTIPLIER)
 OF_HISTOGRAMS = 2 * 3 / SCALE
 TWO_STEPS = 0, OF_MEAN, OF_SUMS
+#: The mean and the class sums have three fifths of mu squared if residuals are released.
+THREE_STEPS = (
+    *(gaussian_epsilon(math.sqrt(0.6 * part) / MULTIPLIER) if part else 0 for part in (0, 0.1, 1)),
+    OF_SUMS,
+)
 NEAR = ReverseNeighbors(n_cells=4)
 COUNTS = {"releases": [ClassCounts()]}
 PUBLIC = {"X_public": X_PUBLIC}
@@ -156,7 +161,7 @@ PATHS = {
     "columns": (partial(classifier, method=ClassSums()), PUBLIC, (0,)),
     "teachers": (partial(classifier, **teachers()), PUBLIC, (0,)),
     "records, releases": (partial(classifier, method=NEAR, **COUNTS), PUBLIC, (0, 0)),
-    "sums alone": (partial(classifier, synthesizer=sums(epsilon_fraction=1)), {}, TWO_STEPS),
+    "sums alone": (partial(classifier, synthesizer=sums(epsilon_fraction=1)), {}, THREE_STEPS),
     "sums, records": (partial(classifier, method=NEAR, synthesizer=sums()), {}, TWO_STEPS),
     "sums, teachers": (partial(classifier, **teachers(), synthesizer=sums()), {}, TWO_STEPS),
     "sums, releases": (

@@ -132,6 +132,8 @@ OTHER, OPPOSITE = [((-1.0, -1.0), 1)], [((-1.0, -1.0), 0)]
 FEW = Y.copy()
 FEW[0] = 0
 DATA = (X, FEW)
+#: So many records that the residuals of class sums are released, too; labels follow from nothing.
+MORE = (np.tile(X, (10, 1)), np.append(0, RNG.integers(0, 2, 10 * N - 1)))
 FRAME = pd.DataFrame({"number": X[:, 0], "text": np.where(X[:, 1] > 0, "x", "w")})
 
 #: For each path, the fit, the data, other first records, and the least part of the stated epsilon.
@@ -185,6 +187,18 @@ PATHS = {
         DATA,
         OPPOSITE,
         0.9,
+    ),
+    "sums and residuals": (
+        of_classes(method="sums", schema=[(-1, 0, 1)] * 2),
+        MORE,
+        [((1.0, 1.0), 1)],
+        0.95,
+    ),
+    "sums, residuals, estimated schema": (
+        of_classes(method="sums"),
+        MORE,
+        [((1.0, 1.0), 1)],
+        0.8,
     ),
     "sums, estimated schema": (of_classes(method="sums"), DATA, OPPOSITE, 0.7),
     "synthetic rows and cells": (

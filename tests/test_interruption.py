@@ -117,7 +117,7 @@ needs_signals = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 
 #: The process that runs `fit` gathers releases of the user's own, histograms, and no votes.
 IN_PROCESS = [("records, releases", 1), ("sums, releases", 3), ("histograms", 1)]
-IN_PROCESS += [("sums alone", 3), ("numbers, sums", 3)]
+IN_PROCESS += [("sums alone", 4), ("numbers, sums", 3)]
 OF_WORKERS = [point for point in POINTS if point not in IN_PROCESS]
 FAST = [("sums alone", 2), ("teachers", 1)]
 

@@ -1471,6 +1471,11 @@ class ReleasedSums(ReleasedProba):
         ]
 
 
+#: Minimal signal for residuals: the number of records, divided by the length of the noise on the
+#: class sums. On tables of 320 records, with signals of 6 to 25, accuracy was lower by up to 0.1
+#: with residuals. With signals above 100, AUC was higher by 0.003 on average.
+_MIN_SIGNAL_OF_RESIDUALS = 40
+
 #: Name of the class sums, for statements.
 _CLASS_SUMS = "noisy sums of the columns, by class"
 
@@ -1598,11 +1603,19 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
         """Return a copy for a number of records and limits; see `Synthesizer.planned_for`.
 
-        Residuals are released if there are two classes, and the class sums are the model.
+        Residuals are released if there are two classes, the class sums are the model, and their
+        signal is sufficient.
         """
         planned = super().planned_for(n_records=n_records, epsilon=epsilon, delta=delta)
         if not (self._has_two_classes and self.epsilon_fraction == 1):
             return planned
+        if n_records is not None:
+            mu = gdp_mu(1.0 if epsilon is None else epsilon, delta)
+            if self.noise_multiplier is not None:
+                mu = 1 / checked_scale(self, "noise_multiplier")
+            noise = noise_sizes(mu, n_classes=2)[1] * math.sqrt(self.n_encoded)
+            if n_records < _MIN_SIGNAL_OF_RESIDUALS * noise:
+                return planned
         planned = copy(planned)
         planned._has_residuals = True
         return planned
