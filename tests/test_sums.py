@@ -10,16 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases, interrupt, three_classes
+from scipy.special import expit, softmax
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_pate import PATEClassifier, secure
 from sklearn_pate.aggregators import LaplaceMechanism
-from sklearn_pate.class_sums import discriminants, statistic
+from sklearn_pate.class_sums import discriminants, residuals, statistic
 from sklearn_pate.class_sums.discriminants import Discriminants, _in_blocks, _shrunk_means
 from sklearn_pate.class_sums.statistic import (
     WITH_PUBLIC_ROWS,
@@ -316,6 +318,123 @@ def test_sampled_noise_matches_the_claimed_mu(global_random_seed, monkeypatch):
     noise = [np.subtract(*outcome(1.0)) @ change / mu for _ in range(300)]
     assert 0.9 < mu <= 1
     assert abs(np.std(noise) - 1) < 4.9 / np.sqrt(600)
+
+
+# --- residuals ------------------------------------------------------------------------------------
+
+LINEAR = np.array([1.5, -0.5, 0.2]), 0.3
+
+
+def of_residuals(psi, codes, **given):
+    """Return the sums of rows times residuals, as multiples of the noise at a mu of 1."""
+    part = ticks_of(len(psi), **given)
+    gathered = residuals.gather_residuals(psi, codes, part, Still(None), LINEAR)
+    step = statistic.STEP / 2**12 / gathered.whole
+    return gathered.total.astype(float) * step / residuals.noise_of_residuals(1.0)
+
+
+@cases("kind", "records", "weights", "groups")
+def test_sums_of_residuals_equal_their_definition(kind, monkeypatch):
+    """In several blocks."""
+    monkeypatch.setattr(statistic, "_ROWS", 64)
+    rng = np.random.default_rng(0)
+    psi, codes = unit(rng.normal(size=(300, 2))), rng.integers(2, size=300)
+    given, amount = {}, np.ones(300)
+    if kind == "weights":
+        given["weight"] = rng.random(300)
+        amount = np.floor(given["weight"] * 2**12) / 2**12
+    if kind == "groups":
+        given["units"] = np.repeat(np.arange(100), 3)
+        amount = np.full(300, np.floor(2**12 / 3) / 2**12)
+    rows = np.column_stack([psi, np.zeros(300)])
+    proba = LogisticRegression().fit(psi, codes)
+    proba.coef_, proba.intercept_ = LINEAR[0][None, :2], np.array([LINEAR[1]])
+    proba = proba.predict_proba(psi)
+    expected = ((codes - proba[:, 1]) / proba.max(axis=1) * amount) @ rows / 2
+    assert of_residuals(psi, codes, **given) == pytest.approx(expected, abs=300 * 2**-11)
+
+
+@cases("kind", "records", "weights", "groups")
+@pytest.mark.parametrize("n_changed", [1, 2])
+def test_sums_of_residuals_change_at_most_by_the_claimed_mu(n_changed, kind):
+    """The limit is reached by one record with another label whose probability is a half."""
+    rng, found = np.random.default_rng(0), []
+    size = 3 if kind == "groups" else 1
+    for k in range(400):
+        first, second = (unit(rng.normal(size=(size, 2))) for _ in range(2))
+        codes = [rng.integers(2, size=size) for _ in range(2)]
+        if k % 2:  # as far as can be
+            first = np.tile([[0.38 / 3, 0.98]], (size, 1))  # log odds of 0
+            second, codes = first, [np.zeros(size, int), np.ones(size, int)]
+        given = {"units": np.zeros(size, dtype=int)} if kind == "groups" else {}
+        if kind == "weights":
+            given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
+        change = of_residuals(first, codes[0], **given)
+        if n_changed == 2:
+            change = change - of_residuals(second, codes[1], **given)
+        found.append(np.linalg.norm(change))
+    limit = n_changed / 2
+    assert 0.95 * limit < max(found) <= limit
+
+
+@pytest.mark.slow
+def test_noise_on_residuals_has_the_claimed_size(global_random_seed):
+    """300 draws, as for the class sums."""
+    rng = np.random.default_rng(global_random_seed)
+    gathered = residuals.GatheredResiduals(np.zeros(3, dtype=np.int64), 1)
+    sd = residuals.noise_of_residuals(0.5)
+    noise = [residuals.publish_residuals(gathered, sd, rng).total[0] for _ in range(300)]
+    assert sd == pytest.approx(4.0) and abs(np.std(noise) / 4.0 - 1) < 4.9 / np.sqrt(600)
+
+
+@pytest.mark.parametrize("bad", [np.nan, 1.1])
+def test_rows_too_long_or_not_finite_have_no_residual(bad):
+    assert not of_residuals(np.array([[bad, 0.5], [0.0, 0.0]]), np.array([0, 1])).any()
+
+
+def test_residuals_correct_discriminants_where_classes_are_not_normal(monkeypatch):
+    """One column has a long tail that decides: linear discriminants follow the tail's mean."""
+    rng = np.random.default_rng(0)
+    n = 40_000
+    X = np.column_stack([np.where(rng.random(n) < 0.05, 1.0, 0.0), rng.uniform(-1, 1, size=n)])
+    truth = -2 + X @ [6.0, 1.5]
+    codes = (rng.random(n) < expit(truth)).astype(int)
+    psi = unit(np.column_stack([X, np.ones(n)]))
+    sums = noiseless(psi, codes, ClassTarget([0, 1]), monkeypatch)
+    before = Discriminants(sums)
+    gathered = residuals.gather_residuals(psi, codes, ticks_of(n), Still(None), before.log_odds)
+    step = statistic.STEP / 2**12
+    published = residuals.Residuals(gathered.total * step, sd=1e-3)
+    after = Discriminants(sums, published)
+    loss = [
+        log_loss(codes, softmax(d.linear(Still(None).apply(psi)), axis=1)) for d in (before, after)
+    ]
+    best = log_loss(codes, expit(truth))
+    assert loss[1] - best < 0.4 * (loss[0] - best)
+    # Nothing published but noise: nearly nothing changes
+    unchanged = Discriminants(sums, residuals.Residuals(np.zeros(4), sd=1e3))
+    assert np.array_equal(unchanged.slopes, before.slopes)
+
+
+@cases(
+    "n_records, epsilon, classes, has_residuals",
+    (3000, 1.0, 2, True),
+    (300, 1.0, 2, False),
+    (3000, 1.0, 3, False),
+)
+def test_residuals_are_released_for_two_classes_and_many_records(
+    n_records, epsilon, classes, has_residuals
+):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(n_records, 2)), rng.integers(classes, size=n_records)
+    given = {"schema": [(-1, 0, 1)] * 2, "classes": range(classes), "random_state": 0}
+    clf = PATEClassifier(method="sums", epsilon=epsilon, on_bad_plan="warn", **given)
+    text = " ".join(str(clf.plan(X, y)).split())
+    clf.fit(X, y)
+    assert (clf.table_.residuals is not None) == has_residuals
+    assert ("times residuals" in clf.privacy_spent_.tables[-1]) == has_residuals
+    assert ("sums of rows times residuals, with 11.8" in text) == has_residuals
+    assert 0.999 * epsilon < clf.privacy_spent_.epsilon <= epsilon
 
 
 # --- the mean alone: the first step, which an interrupted fit may have published ------------------

@@ -14,7 +14,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, logsumexp, softmax
 
 from ..association import p_value_of_sums
-from .residuals import MOST_RESIDUAL, Residuals
+from .residuals import Residuals
 from .statistic import WITHOUT_PUBLIC_ROWS, Sums
 
 if TYPE_CHECKING:
@@ -49,8 +49,13 @@ _MOST_EXPLAINED = 0.8
 #: Number of nodes of the quadrature over log odds, which are normal given the class.
 _NODES = 40
 
-#: Smallest mean curvature of the log odds: with less, rows are far from the other class.
+#: Smallest mean curvature: with less, the classes are far apart.
 _LEAST_CURVATURE = 0.005
+
+#: Length of the step. A whole step is too long where few columns decide the class of some records,
+#: because the curvature there is larger than its mean: on Adult, AUC was then lower by 0.01. From
+#: 0.5 to 0.7, results were equal on Adult, pensions and very happy.
+_LENGTH_OF_STEP = 0.6
 
 
 class Discriminants:
@@ -131,7 +136,7 @@ class Discriminants:
         """Return the change of the slopes of the log odds by a step of logistic regression.
 
         The published gradient is shrunk by its noise, direction by direction, and divided by the
-        expected curvature: the moment of rows times the mean curvature of their log odds.
+        expected curvature: the moment of rows times the mean curvature of the log likelihood.
         """
         moment_of, basis = np.linalg.eigh(moment)
         moment_of = np.maximum(moment_of, least)
@@ -144,13 +149,12 @@ class Discriminants:
             n_free=1.0,
             powers=_POWERS_WITH_PUBLIC_ROWS,
         )
-        return basis @ (gradient[0] / (curvature * moment_of))
+        return _LENGTH_OF_STEP * (basis @ (gradient[0] / (curvature * moment_of)))
 
     def _curvature(self) -> tuple[float, float]:
-        """Return the mean curvature of the log odds with clipped residuals, and their mean square.
+        """Return the mean curvature of the log likelihood, and the mean square of the residuals.
 
-        Both are expected values if the discriminants are right. The curvature is the derivative of
-        the mean residual by the log odds that are true.
+        Both are expected values if the discriminants are right, with the weights of the residuals.
         """
         nodes, weight = hermegauss(_NODES)
         slope, constant = self.log_odds
@@ -158,9 +162,8 @@ class Discriminants:
         odds = odds + np.linalg.norm(slope @ self._spread) * nodes
         weight = self._share[:, None] * weight / weight.sum()
         proba = expit(odds)
-        of_1, of_0 = (np.minimum(part, MOST_RESIDUAL) for part in (1 - proba, proba))
-        curvature = (weight * (of_1 + of_0) * proba * (1 - proba)).sum()
-        square = (weight * (proba * of_1**2 + (1 - proba) * of_0**2)).sum()
+        less, more = np.minimum(proba, 1 - proba), np.maximum(proba, 1 - proba)
+        curvature, square = (weight * less).sum(), (weight * less / more).sum()
         return max(curvature, _LEAST_CURVATURE), square
 
     @property

@@ -1,14 +1,15 @@
 """Private part of the residual step: sums of rows times the residuals of published discriminants.
 
 After the class sums, their discriminants predict each record. The residual of a record is its label
-minus the predicted probability, clipped. The sums of the rows times their residuals are released,
-with Gaussian noise: the gradient of the log likelihood of logistic regression, with a clipped
-residual. `discriminants.Discriminants` makes one step in this direction.
+(0 or 1) minus the predicted probability of 1, divided by the probability of the more likely class.
+It is between -1 and 1, and its expected value is 0 if the prediction is right. The sums of the rows
+times their residuals are released, with Gaussian noise. They are the gradient of the log likelihood
+of logistic regression, with a weight for each record. `discriminants.Discriminants` makes a step in
+this direction.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 
 #: Fraction of mu**2 that is spent on the residuals; the mean and the class sums get the rest.
 RESIDUAL_FRACTION = 0.4
-
-#: Largest size of a residual. Records whose predicted probability of the true class is below 0.7
-#: count equally, so the step is less sensitive to few records, and the noise is smaller.
-MOST_RESIDUAL = 0.3
 
 #: Ticks of a residual of 1.
 _TICKS = 2**12
@@ -72,16 +69,15 @@ class Residuals(NamedTuple):
 def noise_of_residuals(mu: float) -> float:
     """Return the standard deviation of the noise on each sum, in records.
 
-    Rows have a length of at most 1, and residuals a size of at most `MOST_RESIDUAL`. So the sums
-    change by at most ``2 * MOST_RESIDUAL`` if a record is replaced, and by half of it if a record
-    is added or removed.
+    Rows have a length of at most 1, and residuals a size of at most 1. So the sums change by at
+    most 2 if a record is replaced, and by at most 1 if a record is added or removed.
 
     Parameters
     ----------
     mu : float
         Gaussian privacy parameter of the residuals, for a replaced record.
     """
-    return 2 * MOST_RESIDUAL / mu * ROUNDED
+    return 2 / mu * ROUNDED
 
 
 def gather_residuals(
@@ -104,7 +100,7 @@ def gather_residuals(
         Published slopes and constant of the log odds of class 1.
     """
     amount, whole = part
-    kind = exact_type(math.ceil(len(amount) * whole * STEPS_PER_UNIT * _TICKS * MOST_RESIDUAL))
+    kind = exact_type(len(amount) * whole * STEPS_PER_UNIT * _TICKS)
     sums_of = partial(_residuals_of, centre=centre, linear=linear)
     (total,) = sums_over_blocks(sums_of, n_jobs, encode, kind, rows, amount, codes)
     return GatheredResiduals(total, whole)
@@ -144,6 +140,7 @@ def _residuals_of(
     steps = whole_steps(centre.apply(psi))
     slopes, constant = linear
     odds = (steps * STEP * slopes).sum(axis=1) + constant
-    residuals = np.clip((codes == 1) - expit(odds), -MOST_RESIDUAL, MOST_RESIDUAL)
-    ticks = np.trunc(residuals * _TICKS) * amount
+    proba = expit(odds)
+    residuals = ((codes == 1) - proba) / np.maximum(proba, 1 - proba)
+    ticks = np.trunc(np.clip(residuals, -1, 1) * _TICKS) * amount
     return ((ticks @ steps.astype(float)).astype(np.int64),)

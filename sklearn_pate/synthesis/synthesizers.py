@@ -1490,8 +1490,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     noise. They determine linear discriminants, and the class means and the covariance of the
     synthetic rows. If ``epsilon_fraction`` is 1, the default student predicts by these
     discriminants. For two classes, they are then improved: the sums of the encoded records, each
-    multiplied by its residual (its label minus the predicted probability, clipped), are released
-    last, and one step of logistic regression follows from them. With a lower fraction, records or
+    multiplied by its residual (the label minus the predicted probability), are released last, and
+    a step of logistic regression follows from them. With a lower fraction, records or
     teachers vote on the synthetic rows.
 
     It suits many columns with small effects. Sums do not capture interactions of columns, such as
@@ -1722,7 +1722,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         several = f" of {len(numbers)} targets" if len(numbers) > 1 else ""
         columns = _columns(self.n_columns)
         sums = f"{number} for each of {sum(numbers)} classes{several}, of {columns}"
-        return f"{sums}, with {noise}{records}"
+        then = ""
+        if self._has_residuals:
+            then = f"; then sums of rows times residuals, with {self._noise_of_residuals():.3g}"
+        return f"{sums}, with {noise}{records}{then}"
 
     def _noise_sizes(self, n_classes: NClasses) -> tuple[float, float, float]:
         """Return the noise standard deviations of the mean, the sums by class and the moment."""
