@@ -154,6 +154,18 @@ def test_fit_of_sites_publishes_what_the_fit_of_pooled_records_does(clf, X_publi
     )
 
 
+def test_residuals_of_sites_equal_those_of_pooled_records():
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, size=(3000, 2))
+    labels = (rows[:, 0] + rng.logistic(size=3000) > 0).astype(int)
+    parts = np.array_split(np.arange(3000), 5)
+    sites = Sites(lambda k: (rows[parts[int(k)]], labels[parts[int(k)]]), list("01234"))
+    clf = classifier(method="sums", classes=[0, 1], schema=[(-1, 0, 1)] * 2, epsilon=1.0)
+    found, expected = clone(clf).fit(sites, None), clone(clf).fit(rows, labels)
+    np.testing.assert_array_equal(found.table_.residuals.total, expected.table_.residuals.total)
+    np.testing.assert_array_equal(found.predict_proba(rows), expected.predict_proba(rows))
+
+
 def gathered_by(monkeypatch, fit):
     """Return the private statistics that a fit published with noise."""
     owners = (ClassRelease, RangeRelease, ShareRelease, ClassSumsSynthesizer)
