@@ -8,6 +8,7 @@
     python -m benchmarks epsilons [--seeds S ...]        scores over epsilons
     python -m benchmarks shift [--seeds S ...]           public rows from elsewhere
     python -m benchmarks targets [--seeds S ...]         several targets in one fit
+    python -m benchmarks residuals [--seeds S ...]       class sums with and without residuals
     python -m benchmarks verify [--plans N] [--seed S]   statements, recomputed by verify.py
     python -m benchmarks audit [--only PART ...]         audits of every path
 
@@ -26,6 +27,7 @@ PARTS = (
     "epsilons",
     "shift",
     "targets",
+    "residuals",
     "verify",
     "audit",
 )

@@ -151,13 +151,13 @@ def main(arguments):
                 numbers = (f"{found[kind][score]:.4f}" for kind in HEADER[3:])
                 rows.append((name, score, seed, *numbers))
                 print(*rows[-1], sep=", ", flush=True)
-            write(given.file, rows)
+            write_table(given.file, HEADER, rows)
 
 
-def write(path, rows):
+def write_table(path, header, rows):
     """Put the table into a file, under the words that it has."""
-    old = path.read_text(encoding="utf-8").splitlines() if path.exists() else ["# Targets"]
+    old = path.read_text(encoding="utf-8").splitlines() if path.exists() else ["# Results"]
     words = [line for line in old if line.startswith("#")]
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write("\n".join(words) + "\n")
-        csv.writer(file, lineterminator="\n").writerows([HEADER, *rows])
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])

@@ -1,0 +1,1 @@
+"""Class sums without public rows, with and without residuals."""
