@@ -179,8 +179,18 @@ def _is_missing(value: Any) -> bool:
     return bool(pd.isna(value))
 
 
+def dtypes_of(X: Rows) -> dict[Any, Any]:
+    """Return the dtypes of all columns by name (DataFrame) or position (array).
+
+    No value is read, so the rows may be a large file that is mapped.
+    """
+    if isinstance(X, pd.DataFrame):
+        return dict(zip(X.columns, X.dtypes, strict=True))
+    return dict.fromkeys(range(X.shape[1]), X.dtype.newbyteorder("="))
+
+
 def columns_of(X: Rows) -> dict[Any, pd.Series]:
-    """Return all columns as Series, in a dict by name (DataFrame) or position (array)."""
+    """Return copies of all columns as Series, by name (DataFrame) or position (array)."""
     if isinstance(X, pd.DataFrame):
         return {name: X.iloc[:, k] for k, name in enumerate(X.columns)}
     native = X.dtype.newbyteorder("=")  # pandas supports no other byte order

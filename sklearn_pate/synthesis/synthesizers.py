@@ -47,7 +47,7 @@ from ..class_sums.statistic import (
     with_constant,
 )
 from ..encoding.bins import encoder_of_bins
-from ..encoding.columns import Columns, checked_table, columns_of
+from ..encoding.columns import Columns, checked_table, columns_of, dtypes_of
 from ..encoding.encoder import RowEncoder
 from ..encoding.fitted_steps import (
     affine_by_hand,
@@ -508,7 +508,7 @@ class ColumnSynthesizer(Synthesizer):
     def _declare_others(self, X: Rows) -> Columns | None:
         """Return the declared columns of a table; None if there are none."""
         others = [k for k in range(X.shape[1]) if k not in self._places]
-        names = list(columns_of(X))
+        names = list(dtypes_of(X))
         missing = [] if self.missing is None else list(self.missing)
         with_bounds = list(self.bounds) if isinstance(self.bounds, dict) else []
         named = [*with_bounds, *(self.categories or {}), *missing]
@@ -611,8 +611,8 @@ class ColumnSynthesizer(Synthesizer):
         if not self._n_schema_steps:
             return [[], []]
         if self._scaled:
-            return [list(columns_of(self._form)), list(self._scaled.items())]
-        return [list(columns_of(self._form)), list(self._places), list(self._within.items())]
+            return [list(dtypes_of(self._form)), list(self._scaled.items())]
+        return [list(dtypes_of(self._form)), list(self._places), list(self._within.items())]
 
     @property
     def reads_by_value(self) -> bool:  # type: ignore[override]
@@ -708,7 +708,7 @@ class ColumnSynthesizer(Synthesizer):
     def describe_schema(self) -> str | None:
         """Describe the schema release; see `Synthesizer.describe_schema`."""
         if self._scaled:
-            names = list(columns_of(self._form))
+            names = list(dtypes_of(self._form))
             scaled = first_names([names[k] for k in self._scaled])
             return (
                 f"a common scale of columns {scaled}, estimated first, by which bounds that are "
@@ -723,7 +723,7 @@ class ColumnSynthesizer(Synthesizer):
             are = "are" if n_columns > 1 else "is"
             found.append(f"of {_columns(n_columns)}, which {are} not declared, estimated first")
         if self._within:
-            names = list(columns_of(self._form))
+            names = list(dtypes_of(self._form))
             within = [names[k] for joined in self._within for k in joined]
             if len(within) == 1:
                 found.append(f"edges of column {within[0]!r} within its bounds, estimated first")
@@ -803,7 +803,7 @@ class ColumnSynthesizer(Synthesizer):
         kinds = kinds_of(ranges, release.sd_ranges, release.limits)
         estimates, gaps, not_found = estimated(release, ranges, values, kinds)
         estimates = [self._edges_of(found) for found in estimates]
-        names = list(columns_of(self._form))
+        names = list(dtypes_of(self._form))
         declared = self._declared
         n_bins = int(self.n_bins)
         if declared is not None:
@@ -830,7 +830,7 @@ class ColumnSynthesizer(Synthesizer):
         if self._estimated:
             columns, self.not_found_ = self._estimates(published)
             self._set_columns(columns)
-            names = list(columns_of(self._form))
+            names = list(dtypes_of(self._form))
             if self._can_find_intervals:
                 self.far_from_zero_ = [
                     names[k] for k in self._places if is_far_from_zero(columns.columns[k])
@@ -848,7 +848,7 @@ class ColumnSynthesizer(Synthesizer):
 
     def _narrowed(self, noisy: np.ndarray) -> Columns:
         """Return the declared columns, with bounds that are narrowed by the published scale."""
-        columns, names = list(self._declared.columns), list(columns_of(self._form))  # type: ignore[union-attr]
+        columns, names = list(self._declared.columns), list(dtypes_of(self._form))  # type: ignore[union-attr]
         found = self._scale_release().narrowed(noisy)
         for (k, bounds), narrow in zip(self._scaled.items(), found, strict=True):
             if narrow != bounds:
