@@ -591,10 +591,8 @@ def _added(
     """
     memory = Memory(None) if memory is None else memory
     keeps = memory.location is not None
-    shared = count, get_config(), memory
-    tasks = (
-        (block, *shared, (digest(*block), digest(*key)) if keeps else None) for block in blocks
-    )
+    count_one = partial(count_block, count=count, config=get_config(), memory=memory)
+    tasks = ((block, (digest(*block), digest(*key)) if keeps else None) for block in blocks)
     total: list[Any] = []
 
     def add(result: Any) -> None:
@@ -609,7 +607,7 @@ def _added(
                 total[k] = total[k] + part
 
     size = batch_size(math.ceil(n_records / BLOCK_SIZE), n_jobs)
-    start = partial(run, function=count_block, n_jobs=n_jobs, batch_size=size)
+    start = partial(run, function=count_one, n_jobs=n_jobs, batch_size=size)
     add_up(add, start, tasks, threads=threads_per_worker(n_jobs))
     return total
 
