@@ -37,6 +37,9 @@ from ..runtime.isolation import PublicError, attempt, kind_of, suppress_output
 
 __all__ = ["ClassTarget", "NumberTarget", "SeveralTargets", "Target", "holds_lists"]
 
+#: More labels than whole numbers in their range are compared with the classes number by number.
+_MOST_IN_RANGE = 2**16
+
 
 @dataclass(frozen=True, eq=False)
 class Target(ABC):
@@ -676,6 +679,12 @@ class ClassTarget(Target):
 
         Return None if the labels cannot be compared with the classes, as text with numbers.
         """
+        if len(labels) > _MOST_IN_RANGE and np.can_cast(labels.dtype, np.int64):
+            low, high = int(labels.min()), int(labels.max())
+            if high - low < _MOST_IN_RANGE:  # each whole number in the range is compared once
+                numbers = np.arange(low, high + 1).astype(labels.dtype)
+                codes = self.codes_with_others(numbers)
+                return None if codes is None else codes[np.subtract(labels, low, dtype=np.int64)]
         last = self.n_values - 1
         codes, _ = attempt(lambda: np.minimum(np.searchsorted(self.values, labels), last))
         if codes is None:
