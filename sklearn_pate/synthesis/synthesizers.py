@@ -452,6 +452,9 @@ class ColumnSynthesizer(Synthesizer):
     #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
 
+    #: Whether `_counted` converts blocks of an array to floats.
+    _converts_blocks = False
+
     #: Names of the columns that `guess_kinds` takes for texts.
     guessed_texts: Sequence[Any] = ()
 
@@ -876,7 +879,7 @@ class ColumnSynthesizer(Synthesizer):
             self._estimates(published)  # kept for the next step
         known = copy(self)
         known._learn_columns(published)
-        X = known.schema_.check(X)
+        X = known.schema_.check(X, convert=not self._converts_blocks)
         own = published[n_of_schema:]
         with suppress_output():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
@@ -1538,6 +1541,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
 
     _statistics = "noisy sums of the columns, by class"
     _n_own_steps = 2  # the mean, and the sums
+    _converts_blocks = True
     _n_classes = 2
     _estimates_within_bounds = True
 
@@ -1666,7 +1670,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
-        encode = partial(_on_sphere, self._encoder)
+        encode = partial(_on_sphere, self._encoder, by_value=bool(self.schema_.by_value))
         if not published:
             return gather_total(X, part, n_jobs=self.n_jobs, encode=encode)
         centre = published[-1]
@@ -1704,8 +1708,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
 
 
-def _on_sphere(encoder: RowEncoder, X: Rows) -> np.ndarray:
+def _on_sphere(encoder: RowEncoder, X: Rows, *, by_value: bool = False) -> np.ndarray:
     """Return encoded rows, with a constant entry of 1, scaled to length 1."""
+    if by_value and isinstance(X, np.ndarray):
+        X = np.asarray(X, dtype=float)
     return with_constant(encoder.transform(X), 1.0)
 
 
