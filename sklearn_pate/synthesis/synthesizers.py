@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import Normalizer, PolynomialFeatures
 
 from .._numbers import first_names
-from .._sklearn import CheckedEstimator, Interval
+from .._sklearn import CheckedEstimator, Interval, preprocessing
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.base import checked_scale
 from ..aggregators.table import checked_noisy
@@ -1453,11 +1452,11 @@ class ReleasedSums(ReleasedProba):
             class_proba = sharpened_by_hand(1.0, MIN_PROBA)
         return [
             self.encoder.to_sklearn(),
-            PolynomialFeatures(1).fit(np.zeros((1, width - 1))),
-            Normalizer(),
+            preprocessing.PolynomialFeatures(1).fit(np.zeros((1, width - 1))),
+            preprocessing.Normalizer(),
             scaler_by_hand(self.centre.mean[order], np.full(width, CONSTANT)),
-            PolynomialFeatures(1).fit(np.zeros((1, width))),
-            Normalizer(),
+            preprocessing.PolynomialFeatures(1).fit(np.zeros((1, width))),
+            preprocessing.Normalizer(),
             *affine_by_hand(slopes.T, self.discriminants.constants),
             *class_proba,
         ]
