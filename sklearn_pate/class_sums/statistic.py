@@ -209,13 +209,13 @@ def ticks_of(
     Returns
     -------
     ndarray of shape (n_rows,), int
-        Ticks of each record.
+        Ticks of each record, read-only if all are whole.
     int
         Ticks of a whole record.
     """
     splits_votes = target is not None and target.splits_votes
     if units is None and weight is None and not splits_votes:
-        return np.ones(n_rows, dtype=np.int64), 1
+        return np.broadcast_to(np.int64(1), n_rows), 1  # takes no memory
     part = np.ones(n_rows) if weight is None else np.clip(weight, 0.0, 1.0)
     if units is not None:
         part = part / np.bincount(units)[units]

@@ -41,6 +41,15 @@ __all__ = ["ClassTarget", "NumberTarget", "SeveralTargets", "Target", "holds_lis
 _MOST_IN_RANGE = 2**16
 
 
+def _at_numbers(codes: np.ndarray, labels: np.ndarray, low: int) -> np.ndarray:
+    """Return the code of each label; `codes` has those of the whole numbers from `low` on."""
+    found = np.empty(len(labels), dtype=codes.dtype)
+    for start in range(0, len(labels), _MOST_IN_RANGE):  # a block takes little memory
+        rows = slice(start, start + _MOST_IN_RANGE)
+        found[rows] = codes[np.subtract(labels[rows], low, dtype=np.int64)]
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Target(ABC):
     """Base class of the targets: `ClassTarget` and `NumberTarget`.
@@ -684,7 +693,7 @@ class ClassTarget(Target):
             if high - low < _MOST_IN_RANGE:  # each whole number in the range is compared once
                 numbers = np.arange(low, high + 1).astype(labels.dtype)
                 codes = self.codes_with_others(numbers)
-                return None if codes is None else codes[np.subtract(labels, low, dtype=np.int64)]
+                return None if codes is None else _at_numbers(codes, labels, low)
         last = self.n_values - 1
         codes, _ = attempt(lambda: np.minimum(np.searchsorted(self.values, labels), last))
         if codes is None:

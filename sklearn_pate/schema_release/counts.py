@@ -33,7 +33,7 @@ from scipy.stats import norm
 from sklearn import get_config
 
 from .._sklearn import _safe_indexing
-from ..encoding.columns import checked_table, columns_of
+from ..encoding.columns import checked_table
 from ..encoding.values import Cells, distinct_cells
 from ..rdp import DEFAULT_ORDERS, Contribution, Cost, Neighbors, discrete_gaussian_mu_squared
 from ..rdp.checks import check_orders
@@ -548,9 +548,15 @@ def count_numeric_records(X: Any) -> int:
         Private rows.
     """
     table = checked_table(X)
-    have_others = np.zeros(len(table), dtype=bool)
-    for values in columns_of(table).values():
-        cells, codes = distinct_cells(values)
+    blocks = (_safe_indexing(table, rows) for rows in row_blocks(len(table), None))
+    return sum(map(_count_numeric, blocks))
+
+
+def _count_numeric(block: Any) -> int:
+    """Return the number of records of a block with numbers alone."""
+    have_others = np.zeros(len(block), dtype=bool)
+    for k in range(block.shape[1]):
+        cells, codes = distinct_cells(_column(block, k))
         are_others = cells.are_texts | (cells.numbers == 0) | (cells.numbers == 1)
         have_others |= are_others if codes is None else are_others[codes]
     return int(np.count_nonzero(~have_others))

@@ -756,7 +756,8 @@ class ColumnSynthesizer(Synthesizer):
         X = checked_table(X)
         units = numbered(groups, len(X))
         amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
-        amount = amount * (TICKS // whole)
+        if whole != TICKS:  # all records are whole
+            amount = np.broadcast_to(np.int64(TICKS), len(X))
         settings = {"places": self._estimated or [*self._scaled], "memory": self.memory}
 
         def counted() -> Any:
