@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ._sklearn import make_pipeline, make_union, preprocessing
 from .association import combined
 from .encoding.fitted_steps import (
     affine_by_hand,
@@ -26,6 +25,8 @@ from .encoding.fitted_steps import (
 from .neighbors import centers, smoothing
 
 if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
     from ._typing import Estimator, Rows
     from .shift import PublicShift
 
@@ -275,7 +276,7 @@ class StackedTable:
     def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         parts = [
-            make_pipeline(*part.by_hand(), FunctionTransformer(np.log))
+            make_pipeline(*part.by_hand(), preprocessing.FunctionTransformer(np.log))
             for part in (self.prior, self.table)
         ]
         powers = np.vstack([np.diag(np.full(self.n_classes, power)) for power in self.powers])

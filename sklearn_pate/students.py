@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -27,6 +26,7 @@ from ._sklearn import (
     _num_samples,
     _safe_indexing,
     has_method,
+    is_pipeline,
     learns_several,
 )
 from .encoding.targets import NumberTarget, SeveralTargets, Target
@@ -428,6 +428,8 @@ def _check_soft(student: Estimator, X_public: Rows) -> None:
     classifier = last.estimator
     if last is not student:
         name, _ = student.steps[-1]
+        from sklearn.pipeline import Pipeline
+
         classifier = Pipeline([*student.steps[:-1], (name, last.estimator)])
     if not heeds_weights(classifier, X_public):
         raise ValueError(
@@ -504,7 +506,7 @@ def _fit_weighted(
     """Fit a student with weights of rows, if there are any."""
     if weight is None:
         return student.fit(rows, labels)
-    step = f"{student.steps[-1][0]}__" if isinstance(student, Pipeline) else ""
+    step = f"{student.steps[-1][0]}__" if is_pipeline(student) else ""
     with config_context(enable_metadata_routing=False):  # with it, pipelines need a request
         return student.fit(rows, labels, **{f"{step}sample_weight": weight})
 
@@ -633,7 +635,7 @@ def accepts_soft_labels(student: Estimator) -> bool:
 
 def last_step(student: Estimator) -> Estimator:
     """Return the classifier at the end of a Pipeline, or the student itself."""
-    return student.steps[-1][1] if isinstance(student, Pipeline) else student
+    return student.steps[-1][1] if is_pipeline(student) else student
 
 
 def check_predicts_alone(student: Estimator, X_public: Rows) -> None:

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sklearn_pate import PATEClassifier, PATERegressor
+from sklearn_pate.encoding import targets
 from sklearn_pate.encoding.targets import ClassTarget, NumberTarget
 from sklearn_pate.rdp.discrete import TICKS
 from sklearn_pate.readouts import TableRegressor
@@ -50,6 +51,28 @@ def test_class_target_decodes_encoded_labels(classes, y):
     assert target.values[codes].tolist() == np.asarray(y).tolist()
     assert target.values.tolist() == sorted(classes)
     assert target.with_one_dtype(np.asarray(y), codes).dtype == target.values.dtype
+
+
+@cases(
+    "classes, y",
+    ([7, -1, 3], np.array([3, 5, -1, 7, -2, 8, 7], dtype="int8")),
+    ([7, -1, 3], np.array([-128, 127, 3, 3, 3], dtype="int8")),
+    ([7, -1, 3], np.array([2**62, 3, -(2**62)])),
+    ([2**64 - 1, 3], np.array([2**64 - 1, 3, 4], dtype="uint64")),
+    ([3, 4], np.array([3, 4, 300], dtype=">u2")),
+    ([True, False], np.array([True, False, True])),
+    ([0.5, 1.0], np.array([1, 0, 2])),
+    (["1", "2"], np.array([1, 2, 3])),
+    (["1", "2"], np.array(["2", "1", "3"])),
+)
+def test_codes_of_many_labels_equal_codes_of_few(classes, y, monkeypatch):
+    target = ClassTarget(classes)
+    few = target.codes_with_others(y)
+    for most in (2, 9, 300):
+        monkeypatch.setattr(targets, "_MOST_IN_RANGE", most)
+        many = target.codes_with_others(np.tile(y, 200))
+        np.testing.assert_array_equal(many, None if few is None else np.tile(few, 200))
+        assert few is None or many.dtype == few.dtype
 
 
 FINITE = some.floats(allow_nan=False, allow_infinity=False)

@@ -15,8 +15,8 @@ one record, and `sums_cost` computes the cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial, reduce
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,6 +66,9 @@ MEAN_FRACTION = 0.1
 
 #: Number of rows multiplied at once, so that their sums are exact in floats.
 _ROWS = 4096
+
+#: Number of such blocks that a worker reads in one task.
+_BLOCKS_OF_TASK = 5
 
 #: Factor of the noise for rounding errors of floats.
 ROUNDED = 1 + 1e-9
@@ -206,13 +209,13 @@ def ticks_of(
     Returns
     -------
     ndarray of shape (n_rows,), int
-        Ticks of each record.
+        Ticks of each record, read-only if all are whole.
     int
         Ticks of a whole record.
     """
     splits_votes = target is not None and target.splits_votes
     if units is None and weight is None and not splits_votes:
-        return np.ones(n_rows, dtype=np.int64), 1
+        return np.broadcast_to(np.int64(1), n_rows), 1  # takes no memory
     part = np.ones(n_rows) if weight is None else np.clip(weight, 0.0, 1.0)
     if units is not None:
         part = part / np.bincount(units)[units]
@@ -683,25 +686,35 @@ def sums_over_blocks(
     *records: Any,
 ) -> list[np.ndarray]:
     """Add the sums of blocks of rows as integers; the sums of each block are exact in floats."""
-    blocks = [slice(start, start + _ROWS) for start in range(0, len(records[-1]), _ROWS)]
-    tasks = ((tuple(_safe_indexing(part, rows) for part in records),) for rows in blocks)
-    added: list[np.ndarray] = []
+    size = _BLOCKS_OF_TASK * _ROWS
+    n_tasks = math.ceil(len(records[-1]) / size)
+    tasks = ((block,) for block in _blocks(records, size))
+    add_task = partial(_of_task, sums_of, encode, kind, _ROWS)
     with threads_limited(threads_per_worker(n_jobs)):
-        size = batch_size(len(blocks), n_jobs)
-        for found in run(tasks, partial(_of_block, sums_of, encode), n_jobs, size):
-            found = [part.astype(kind) for part in found]
-            added = list(map(np.add, added, found)) if added else found
-    return added
+        return reduce(_plus, run(tasks, add_task, n_jobs, batch_size(n_tasks, n_jobs)))
 
 
-def _of_block(
+def _blocks(records: Sequence[Any], size: int) -> Iterator[tuple[Any, ...]]:
+    """Yield blocks of rows of arrays, or of tables."""
+    for start in range(0, len(records[-1]), size):
+        yield tuple(_safe_indexing(part, slice(start, start + size)) for part in records)
+
+
+def _plus(sums: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:
+    return list(map(np.add, sums, others))
+
+
+def _of_task(
     sums_of: Callable[..., tuple[np.ndarray, ...]],
     encode: Callable[[Rows], np.ndarray],
-    block: tuple[Any, ...],
-) -> tuple[np.ndarray, ...]:
+    kind: type,
+    size: int,
+    records: tuple[Any, ...],
+) -> list[np.ndarray]:
+    """Add the sums of the blocks of a task."""
     with suppress_output():  # in workers as well
-        rows, *others = block
-        return sums_of(encode(rows), *others)
+        found = (sums_of(encode(rows), *others) for rows, *others in _blocks(records, size))
+        return reduce(_plus, ([part.astype(kind) for part in parts] for parts in found))
 
 
 def _mean_of(psi: np.ndarray, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

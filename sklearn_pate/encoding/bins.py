@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
+from .._sklearn import make_pipeline, preprocessing
 from .columns import CategoryColumn, Columns, NumberColumn
 from .fitted_steps import as_floats, calling
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
+    from sklearn.preprocessing import FunctionTransformer
 
     from .._typing import Estimator
 
@@ -43,11 +43,17 @@ def encoder_of_bins(
     numbers = _numbers(schema)
     steps: list[tuple[Any, list[int]]] = []
     for k, column in numbers:
-        bins = FunctionTransformer(np.digitize, kw_args={"bins": column.inner_bounds()})
-        one_hot = OneHotEncoder(categories=[np.arange(column.n_values)], sparse_output=False)
+        bins = preprocessing.FunctionTransformer(
+            np.digitize, kw_args={"bins": column.inner_bounds()}
+        )
+        one_hot = preprocessing.OneHotEncoder(
+            categories=[np.arange(column.n_values)], sparse_output=False
+        )
         steps.append((make_pipeline(_floats(schema), bins, one_hot), [k]))
     all_numbers = [k for k, _ in numbers]
-    steps.append((make_pipeline(_floats(schema), FunctionTransformer(np.isnan)), all_numbers))
+    steps.append(
+        (make_pipeline(_floats(schema), preprocessing.FunctionTransformer(np.isnan)), all_numbers)
+    )
     texts, places = _one_hot(schema)
     steps.append((texts, places))
 
@@ -79,7 +85,9 @@ def _one_hot(schema: Columns) -> tuple[Estimator, list[int]]:
     columns = enumerate(schema.columns)
     found = [(k, column) for k, column in columns if isinstance(column, CategoryColumn)]
     categories = [column.categories(np.nan) for _, column in found]
-    one_hot = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
+    one_hot = preprocessing.OneHotEncoder(
+        categories=categories, handle_unknown="ignore", sparse_output=False
+    )
     return make_pipeline(_objects(schema), one_hot), [k for k, _ in found]
 
 
@@ -91,7 +99,7 @@ def _floats(schema: Columns) -> FunctionTransformer:
 def _objects(schema: Columns) -> FunctionTransformer:
     """Return a transformer that converts columns to objects, with NaN for missing values."""
     if schema.names is None:
-        return FunctionTransformer(np.asarray, kw_args={"dtype": "object"})
+        return preprocessing.FunctionTransformer(np.asarray, kw_args={"dtype": "object"})
     return calling("to_numpy", "object", True, np.nan)
 
 

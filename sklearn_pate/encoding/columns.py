@@ -91,8 +91,14 @@ class Columns(NamedTuple):
         """Draw rows uniformly from all bins."""
         return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
 
-    def check(self, X: Rows) -> Rows:
-        """Return a table of the declared form; raise an error if names or dtypes differ."""
+    def check(self, X: Rows, *, convert: bool = True) -> Rows:
+        """Return a table of the declared form; raise an error if names or dtypes differ.
+
+        With ``convert=False``, an array of numbers that are read by value keeps its dtype: a copy
+        as floats would take more memory than blocks of a mapped file.
+        """
+        if not convert and self.by_value and self.names is None:
+            return self._of_n_columns(X)
         X = self.like(X)
         if self.difference(X) is not None:
             raise ValueError(
@@ -103,10 +109,15 @@ class Columns(NamedTuple):
 
     def like(self, X: Rows) -> Rows:
         """Return a table with the declared number of columns; dtypes may differ."""
+        X = self._of_n_columns(X)
+        return self._canonical(X) if self.by_value else X
+
+    def _of_n_columns(self, X: Rows) -> Rows:
+        """Return a table as it is; raise an error if it has another number of columns."""
         X = checked_table(X)
         if X.shape[1] != len(self.columns):
             raise ValueError(f"X must have {len(self.columns)} columns; got {X.shape[1]}")
-        return self._canonical(X) if self.by_value else X
+        return X
 
     def _canonical(self, X: Rows) -> Rows:
         """Return rows with the columns in `by_value` converted to floats or to texts."""
@@ -179,8 +190,18 @@ def _is_missing(value: Any) -> bool:
     return bool(pd.isna(value))
 
 
+def dtypes_of(X: Rows) -> dict[Any, Any]:
+    """Return the dtypes of all columns by name (DataFrame) or position (array).
+
+    No value is read, so the rows may be a large file that is mapped.
+    """
+    if isinstance(X, pd.DataFrame):
+        return dict(zip(X.columns, X.dtypes, strict=True))
+    return dict.fromkeys(range(X.shape[1]), X.dtype.newbyteorder("="))
+
+
 def columns_of(X: Rows) -> dict[Any, pd.Series]:
-    """Return all columns as Series, in a dict by name (DataFrame) or position (array)."""
+    """Return copies of all columns as Series, by name (DataFrame) or position (array)."""
     if isinstance(X, pd.DataFrame):
         return {name: X.iloc[:, k] for k, name in enumerate(X.columns)}
     native = X.dtype.newbyteorder("=")  # pandas supports no other byte order

@@ -17,11 +17,10 @@ import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from .._sklearn import make_pipeline, make_union, preprocessing
 from .columns import CategoryColumn, Columns, NumberColumn, masked
 from .dtypes import as_float
 from .fitted_steps import as_floats, calling, scaler_by_hand
@@ -264,7 +263,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             categories = [column.categories(np.nan) for column in declared.values()]
             if columns.by_value:  # all categories are compared as texts
                 categories = [_texts(pd.Series(values, dtype=object)) for values in categories]
-            encoder._one_hot = OneHotEncoder(
+            encoder._one_hot = preprocessing.OneHotEncoder(
                 categories=categories, handle_unknown="ignore", sparse_output=False
             )
         encoder._texts_of = _as_texts if columns.by_value else _as_objects
@@ -425,7 +424,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
                 steps.append((make_pipeline(self._floats_by_hand(numbers), *plain), numbers))
         gaps = [k for k, encoding in self._numbers.items() if encoding.has_gaps]
         if gaps:
-            are_missing = self._floats_by_hand(gaps), FunctionTransformer(np.isnan)
+            are_missing = self._floats_by_hand(gaps), preprocessing.FunctionTransformer(np.isnan)
             steps.append((make_pipeline(*are_missing), gaps))
         if self._one_hot is not None:
             texts = make_pipeline(*self._texts_of(self._is_frame), self._one_hot)
@@ -435,10 +434,15 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             ones = np.ones(len(self._kept)), (self._kept, np.arange(len(self._kept)))
             matrix = sparse.csr_matrix(ones, shape=(self.n_features_in_, len(self._kept)))
             kept = {"b": matrix, "dense_output": True}
-            return make_pipeline(FunctionTransformer(safe_sparse_dot, kw_args=kept), columns)
+            return make_pipeline(
+                preprocessing.FunctionTransformer(safe_sparse_dot, kw_args=kept), columns
+            )
         if self._is_flat:
             return columns
-        flat = FunctionTransformer(np.asarray), calling("reshape", (-1, self.n_features_in_))
+        flat = (
+            preprocessing.FunctionTransformer(np.asarray),
+            calling("reshape", (-1, self.n_features_in_)),
+        )
         return make_pipeline(*flat, columns)
 
     def _ranks_by_hand(self, numbers: list[int], encodings: list[NumberEncoding]) -> Estimator:
@@ -449,14 +453,21 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             places_of.setdefault(edges.tobytes(), []).append(place)
         points = [encodings[places[0]].points() for places in places_of.values()]
         ranks = _column_transformer(
-            (FunctionTransformer(np.interp, kw_args={"xp": edges, "fp": of_edges}), places)
+            (
+                preprocessing.FunctionTransformer(np.interp, kw_args={"xp": edges, "fp": of_edges}),
+                places,
+            )
             for (edges, of_edges), places in zip(points, places_of.values(), strict=True)
         )
         order = np.argsort([place for places in places_of.values() for place in places])
         outputs = [_zero_for_missing()]
         if self._folded:
             places = [numbers.index(k) for k in self._folded]
-            fold = [FunctionTransformer(np.abs), calling("__mul__", 2), calling("__sub__", 1)]
+            fold = [
+                preprocessing.FunctionTransformer(np.abs),
+                calling("__mul__", 2),
+                calling("__sub__", 1),
+            ]
             folded = [] if len(places) == len(numbers) else [calling("take", places, 1)]
             outputs.append(make_pipeline(*folded, *fold, _zero_for_missing()))
         steps = self._floats_by_hand(numbers), ranks, calling("take", order, 1)
@@ -569,5 +580,5 @@ def _as_texts(is_frame: bool) -> list[Estimator]:
 def _as_objects(is_frame: bool) -> list[Estimator]:
     """Return the steps that convert columns to objects, NaN where missing."""
     if not is_frame:
-        return [FunctionTransformer(np.asarray, kw_args={"dtype": "object"})]
+        return [preprocessing.FunctionTransformer(np.asarray, kw_args={"dtype": "object"})]
     return [calling("to_numpy", "object", True, np.nan)]

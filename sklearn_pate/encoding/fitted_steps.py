@@ -6,21 +6,21 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
-from .._sklearn import softmax
+from .._sklearn import preprocessing, softmax
 
 if TYPE_CHECKING:
     from sklearn.dummy import DummyClassifier
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import LinearRegression, LogisticRegression
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
     from .._typing import Estimator
 
 
 def calling(method: str, *args: Any) -> FunctionTransformer:
     """Return a transformer that calls a method of the rows, and loads without this library."""
-    return FunctionTransformer(methodcaller(method, *args))
+    return preprocessing.FunctionTransformer(methodcaller(method, *args))
 
 
 def numbers_by_hand(transformer: Estimator) -> list[Estimator]:
@@ -38,12 +38,14 @@ def numbers_by_hand(transformer: Estimator) -> list[Estimator]:
 
 def as_floats() -> FunctionTransformer:
     """Return a transformer that converts arrays to 64-bit floats."""
-    return FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
+    return preprocessing.FunctionTransformer(np.asarray, kw_args={"dtype": "float64"})
 
 
 def scaler_by_hand(mean: np.ndarray, scale: np.ndarray) -> StandardScaler:
     """Return a fitted scaler with this mean and scale."""
-    return _by_hand(StandardScaler(), mean_=mean, scale_=scale, n_features_in_=len(mean))
+    return _by_hand(
+        preprocessing.StandardScaler(), mean_=mean, scale_=scale, n_features_in_=len(mean)
+    )
 
 
 def affine_by_hand(matrix: np.ndarray, constant: np.ndarray | float) -> list[Estimator]:
@@ -72,18 +74,23 @@ def nearness_by_hand(centers: np.ndarray, gamma: float, weights: np.ndarray) -> 
 
 def floored_by_hand(least: float) -> list[Estimator]:
     """Return the steps of `smoothing.floored`: class probabilities get a minimum, and sum to 1."""
-    return [calling("clip", least, 1), Normalizer("l1")]
+    return [calling("clip", least, 1), preprocessing.Normalizer("l1")]
 
 
 def proba_by_softmax(least: float) -> list[Estimator]:
     """Return the steps that convert logarithms to class probabilities with a minimum."""
-    return [FunctionTransformer(softmax), *floored_by_hand(least)]
+    return [preprocessing.FunctionTransformer(softmax), *floored_by_hand(least)]
 
 
 def sharpened_by_hand(power: float, least: float) -> list[Estimator]:
     """Return the steps of `smoothing.sharpened`, which convert means to class probabilities."""
     powers = calling("__pow__", power)
-    return [calling("clip", least, 1), powers, Normalizer("l1"), *floored_by_hand(least)]
+    return [
+        calling("clip", least, 1),
+        powers,
+        preprocessing.Normalizer("l1"),
+        *floored_by_hand(least),
+    ]
 
 
 def linear_by_hand(
@@ -132,7 +139,9 @@ def classes_by_proba(n_classes: int, codes: np.ndarray, weight: np.ndarray) -> l
     weight : ndarray of shape (n_codes,)
         Weight of each of these classes.
     """
-    logarithm = FunctionTransformer(np.log)  # the softmax of logarithms divides by the sum
+    logarithm = preprocessing.FunctionTransformer(
+        np.log
+    )  # the softmax of logarithms divides by the sum
     return [logarithm, softmax_by_hand(np.eye(n_classes)[codes], np.log(weight), codes)]
 
 

@@ -17,7 +17,7 @@ from .columns import (
     Columns,
     NumberColumn,
     checked_table,
-    columns_of,
+    dtypes_of,
     holds_missing,
     kind_of_values,
     numpy_dtype,
@@ -89,7 +89,7 @@ class Schema:
             entry is not a tuple or a list; or if a numeric column has a list of two numbers that
             may be meant as bounds.
         """
-        dtypes = _dtypes_by_name(checked_table(X))
+        dtypes = dtypes_of(checked_table(X))
         declared: Any = self.columns
         if isinstance(declared, tuple):
             declared = [declared] * len(dtypes)
@@ -155,7 +155,7 @@ def declared_columns(
         If a column is not declared, or its declaration does not suit its dtype.
     """
     X = checked_table(X)
-    dtypes = _dtypes_by_name(X)
+    dtypes = dtypes_of(X)
     categories = _own_categories(dtypes) | (categories or {})
     numbers = [
         name for name, t in dtypes.items() if kind_of_values(t) in "iuf" and name not in categories
@@ -196,7 +196,7 @@ def undeclared_columns(X: Rows, bounds: Any, categories: Any) -> tuple[int, ...]
     X, bounds, categories
         As in `declared_columns`.
     """
-    dtypes = _dtypes_by_name(checked_table(X))
+    dtypes = dtypes_of(checked_table(X))
     has_no_bounds = bounds is None or (isinstance(bounds, dict) and not bounds)
     if not categories and has_no_bounds:
         return tuple(range(len(dtypes)))
@@ -242,7 +242,7 @@ def estimated_columns(
     Columns
         The estimated columns are read by value.
     """
-    names = list(columns_of(X))
+    names = list(dtypes_of(X))
     is_frame = isinstance(X, pd.DataFrame)
     found: dict[int, Column] = {}
     for place, values, has_gaps in zip(places, estimates, gaps, strict=True):
@@ -304,10 +304,6 @@ def column_within(column: NumberColumn, name: Any, estimate: Any, *, n_bins: int
     if len(values) < 2:
         return column
     return _number_column(name, column.dtype, tuple(values), column.may_be_missing, n_bins)
-
-
-def _dtypes_by_name(X: Rows) -> dict[Any, Any]:
-    return {name: values.dtype for name, values in columns_of(X).items()}
 
 
 def _own_categories(dtypes: dict[Any, Any]) -> dict[Any, list[Any]]:

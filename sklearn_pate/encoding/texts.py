@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.preprocessing import OneHotEncoder
 
+from .._sklearn import preprocessing
 from .values import text_of
 
 if TYPE_CHECKING:
+    from sklearn.preprocessing import OneHotEncoder
+
     from .._typing import Estimator
 
 #: A text has its own category if at least this fraction of the public rows have it.
@@ -160,7 +162,7 @@ def fit_one_hot(
     OneHotEncoder
         Texts that occur in less than `MIN_FREQUENCY` of the rows share an output column.
     """
-    encoder = OneHotEncoder(
+    encoder = preprocessing.OneHotEncoder(
         min_frequency=MIN_FREQUENCY, handle_unknown="infrequent_if_exist", sparse_output=False
     )
     counts: list[Counter] = []

@@ -12,16 +12,9 @@ import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    OneHotEncoder,
-    QuantileTransformer,
-    SplineTransformer,
-    StandardScaler,
-)
 from sklearn.utils.validation import check_is_fitted
 
+from .._sklearn import make_pipeline, preprocessing
 from ..runtime.isolation import PublicError
 from .dtypes import as_float
 from .fitted_steps import calling
@@ -30,6 +23,8 @@ from .texts import MIN_FREQUENCY, CodesOfTexts, codes_of_one_hot, fit_one_hot, s
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import FunctionTransformer
 
     from .._typing import Estimator, RandomState, Rows
 
@@ -171,7 +166,11 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         n_flat = math.prod(n_columns)
         first = [*_finite_sparse(), calling("toarray")] if is_sparse else _finite()
         if len(n_columns) > 1:
-            first = [FunctionTransformer(np.asarray), calling("reshape", (-1, n_flat)), *first]
+            first = [
+                preprocessing.FunctionTransformer(np.asarray),
+                calling("reshape", (-1, n_flat)),
+                *first,
+            ]
         steps = [_imputer("mean")]
         if n_flat > self.most_columns:
             steps.append(PCA(min(self.most_columns, n_rows), random_state=self.random_state))
@@ -320,9 +319,9 @@ def _finite() -> list[FunctionTransformer]:
     """Return transformers that convert arrays to floats, infinity to NaN, and clip the size."""
     infinity_is_missing = {"nan": np.nan, "posinf": np.nan, "neginf": np.nan}
     return [
-        FunctionTransformer(np.asarray, kw_args={"dtype": float}),
-        FunctionTransformer(np.nan_to_num, kw_args=infinity_is_missing),
-        FunctionTransformer(np.clip, kw_args={"a_min": -_LARGEST, "a_max": _LARGEST}),
+        preprocessing.FunctionTransformer(np.asarray, kw_args={"dtype": float}),
+        preprocessing.FunctionTransformer(np.nan_to_num, kw_args=infinity_is_missing),
+        preprocessing.FunctionTransformer(np.clip, kw_args={"a_min": -_LARGEST, "a_max": _LARGEST}),
     ]
 
 
@@ -387,9 +386,11 @@ def _ranks(n_public: int) -> Pipeline:
     """
     return make_pipeline(
         _imputer("median", add_indicator=True),
-        QuantileTransformer(n_quantiles=min(200, n_public)),
-        SplineTransformer(3, degree=1, include_bias=False),  # high ranks are 0 in both
-        StandardScaler(),
+        preprocessing.QuantileTransformer(n_quantiles=min(200, n_public)),
+        preprocessing.SplineTransformer(
+            3, degree=1, include_bias=False
+        ),  # high ranks are 0 in both
+        preprocessing.StandardScaler(),
     )
 
 
@@ -498,7 +499,7 @@ def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
         calling("astype", "string[python]"),
         calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
         _imputer("constant", fill_value=_MISSING),
-        OneHotEncoder(
+        preprocessing.OneHotEncoder(
             min_frequency=MIN_FREQUENCY, handle_unknown="infrequent_if_exist", sparse_output=False
         ),
     )

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 
+from .._sklearn import is_pipeline, preprocessing
 from ..encoding.targets import NumberTarget, SeveralTargets, Target
 from ..public import table_of
 from ..runtime.isolation import suppress_output
@@ -235,16 +234,18 @@ def _in_sklearn(student: Estimator) -> Estimator:
     if isinstance(student, MultiOutputClassifier | MultiOutputRegressor):
         student.estimators_ = [_in_sklearn(each) for each in student.estimators_]
         student.estimator = clone(student.estimators_[0])
-    if not isinstance(student, Pipeline):
+    if not is_pipeline(student):
         return student
     steps: list[Any] = []
     for name, step in student.steps:
         replaced = _in_sklearn(step)
-        steps += replaced.steps if isinstance(replaced, Pipeline) else [(name, replaced)]
+        steps += replaced.steps if is_pipeline(replaced) else [(name, replaced)]
     names = [name for name, _ in steps]
     for k, (name, step) in enumerate(steps):
         if names.count(name) > 1:
             steps[k] = f"{name}-{names[: k + 1].count(name)}", step
+    from sklearn.pipeline import Pipeline
+
     return Pipeline(steps)
 
 
@@ -314,7 +315,7 @@ def _vote_of_one(student: Estimator, voting: str, labels: np.ndarray) -> Estimat
     vote = VotingClassifier([("student", student)], voting=voting)
     vote.estimators_ = [student]
     vote.named_estimators_ = Bunch(student=student)
-    vote.le_ = LabelEncoder().fit(labels)
+    vote.le_ = preprocessing.LabelEncoder().fit(labels)
     vote.classes_ = vote.le_.classes_
     return vote
 

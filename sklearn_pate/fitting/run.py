@@ -171,7 +171,9 @@ def _steps_of_rows(run: Run) -> Iterator[Step]:
         like = at_one_site(account.synthesis.synthesizer).like
         at_sites = private.at_sites.with_readers(like=like)
         private = dataclasses.replace(private, at_sites=at_sites)
-    elif is_ours(account.synthesis.synthesizer):
+    elif is_ours(account.synthesis.synthesizer) and (
+        inputs.release.reads_records or inputs.extra_releases
+    ):  # converted rows may take more memory than a mapped file
         with suppress_output():
             rows, failed = attempt(partial(account.synthesis.synthesizer.like, private.X))
         if failed is not None:

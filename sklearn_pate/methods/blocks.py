@@ -18,7 +18,13 @@ from ..runtime import blocks
 from ..runtime.isolation import limit_threads
 from ..runtime.memory import digest
 from ..runtime.sites import plus
-from ..runtime.workers import add_up, run, threads_per_worker, warn_if_taking_turns
+from ..runtime.workers import (
+    add_up,
+    run,
+    share_a_process,
+    threads_per_worker,
+    warn_if_taking_turns,
+)
 from ..secure import exact_type
 from ..shift import OF_UNEQUAL_RECORDS
 from .base import TableMethod
@@ -94,13 +100,19 @@ class BlockMethod(TableMethod):
             count_all = partial(_count_all, partial(count, transformer=transformer, **public))
             return private.at_sites.gathered(count_all, on_done=on_done)
         warn_if_taking_turns(n_jobs, "transformers")
-        shared = partial(count, transformer=transformer, **public), get_config(), self._memory
+        count_one = partial(
+            blocks.count_block,
+            count=partial(count, transformer=transformer, **public),
+            config=get_config(),
+            memory=self._memory,
+        )
         keeps = self._memory.location is not None
         fingerprint = digest(self._fingerprint, public) if keeps else None
+        may_share = not keeps and not share_a_process(n_jobs)
         tasks = (
             # Digests are computed here, because they can differ for unpickled arrays in workers
-            (block, *shared, (fingerprint, digest(*block)) if keeps else None)
-            for block in blocks.blocks_of(private, self._groups)
+            (block, (fingerprint, digest(*block)) if keeps else None)
+            for block in blocks.blocks_of(private, self._groups, may_share=may_share)
         )
         kind = exact_type(private.n_records * self._most_by_record)
         table: Any = 0
@@ -109,7 +121,7 @@ class BlockMethod(TableMethod):
             nonlocal table
             table = table + result.table.astype(kind)
 
-        start = partial(run, function=blocks.count_block, n_jobs=n_jobs)
+        start = partial(run, function=count_one, n_jobs=n_jobs)
         shown = on_done if self._shows_blocks else None
         add_up(add, start, tasks, threads=threads, on_done=shown)
         if on_done is not None and not self._shows_blocks:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 
-from .._sklearn import Interval, StrOptions
+from .._sklearn import Interval, StrOptions, make_pipeline
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..encoding import custom
 from ..encoding.encoder import MAX_COLUMNS, n_encoded_columns

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer
 
-from .._sklearn import Interval, StrOptions
+from .._sklearn import Interval, StrOptions, make_pipeline, preprocessing
 from .._sklearn import softmax as softmax_of_rows
 from ..aggregators import TableMechanism
 from ..aggregators.base import checked_scale
@@ -69,6 +67,7 @@ from .blocks import BlockMethod
 
 if TYPE_CHECKING:
     from joblib import Memory
+    from sklearn.pipeline import Pipeline
 
     from .._typing import Estimator, Rows, Seed
     from ..encoding.targets import Target
@@ -271,7 +270,7 @@ class ReleasedClassSums(ReleasedProba):
 
     def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
-        class_proba: list[Estimator] = [FunctionTransformer(softmax_of_rows)]
+        class_proba: list[Estimator] = [preprocessing.FunctionTransformer(softmax_of_rows)]
         if self.proba_is_linear:
             class_proba = sharpened_by_hand(1.0, MIN_PROBA)
         return [*self._rows_by_hand(), *affine_by_hand(self.slopes.T, self.constants), *class_proba]
@@ -285,7 +284,7 @@ class ReleasedClassSums(ReleasedProba):
     def _rows_by_hand(self) -> list[Estimator]:
         """Return scikit-learn steps that encode rows and apply `_rows_of`."""
         numbers = numbers_by_hand(self.transformer)
-        return [*numbers, scaler_by_hand(self.mean, self.scale), Normalizer()]
+        return [*numbers, scaler_by_hand(self.mean, self.scale), preprocessing.Normalizer()]
 
 
 class ClassSums(BlockMethod):

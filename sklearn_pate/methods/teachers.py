@@ -17,10 +17,9 @@ import numpy as np
 from joblib import Memory
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from .._sklearn import _num_samples, has_method
+from .._sklearn import _num_samples, has_method, make_pipeline
 from ..encoding.targets import ClassTarget, NumberTarget, Target
 from ..encoding.vectorizer import LenientRowVectorizer
 from ..identifiers import keyed_digests

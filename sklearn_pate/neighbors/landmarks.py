@@ -10,12 +10,10 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._sklearn import _check_sample_weight
+from .._sklearn import _check_sample_weight, make_pipeline, preprocessing
 from ..encoding.fitted_steps import as_floats, calling, linear_by_hand, scaler_by_hand
 from .centers import distinct_rows
 from .smoothing import MIN_PROBA, POWERS, sharpened
@@ -110,6 +108,8 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         cut = calling("clip", -_FARTHEST, _FARTHEST)
         n_landmarks = min(_N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE, len(distinct))
         nearness = Nystroem(gamma=1.0, n_components=n_landmarks, random_state=self.random_state)
+        from sklearn.pipeline import FeatureUnion
+
         columns = FeatureUnion([("rows", "passthrough"), ("nearness", nearness)])
         with config_context(transform_output="default"):  # the user's setting is for other models
             rows = cut.transform(scale.transform(distinct))
@@ -197,9 +197,9 @@ def _least_squares(features: np.ndarray, shares: np.ndarray, labels: np.ndarray)
         # As in `smoothing.sharpened`
         cut,
         calling("__pow__", POWERS[int(np.argmax(likelihoods))]),
-        Normalizer("l1"),
+        preprocessing.Normalizer("l1"),
         cut,
-        FunctionTransformer(np.log),
+        preprocessing.FunctionTransformer(np.log),
         # The softmax of logarithms divides by the sum
         linear_by_hand(np.eye(n_classes), np.zeros(n_classes), labels),
     ]

@@ -13,8 +13,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
-from sklearn.pipeline import make_union
 
+from .._sklearn import make_union
 from ..association import p_value_of_counts
 from ..encoding.custom import transformed
 from ..encoding.fitted_steps import (

@@ -203,6 +203,9 @@ class VotesRelease(ABC):
     #: depends on the planned noise.
     releases_proba = False
 
+    #: Whether `gather` reads the private records.
+    reads_records = True
+
     #: Maximal number of rows in the dry run of a student.
     max_dry_run_rows: int = sys.maxsize
 

@@ -26,6 +26,7 @@ class PublishedSumsRelease(VotesRelease):
     """Labels of synthetic rows from published class sums, at no additional privacy cost."""
 
     releases_proba = True
+    reads_records = False
     max_dry_run_rows = 500
 
     def mechanism(self, estimator: Estimator, method: Method) -> list[Any]:

@@ -31,26 +31,40 @@ class Block(NamedTuple):
     groups: np.ndarray | None
 
 
-def blocks_of(private: PrivateData, groups: np.ndarray | None) -> Iterator[Block]:
-    """Yield blocks of `BLOCK_SIZE` records, or more if a block would split a group."""
+def blocks_of(
+    private: PrivateData, groups: np.ndarray | None, *, may_share: bool = False
+) -> Iterator[Block]:
+    """Yield blocks of `BLOCK_SIZE` records, or more if a block would split a group.
+
+    Parameters
+    ----------
+    private : PrivateData
+        The records.
+    groups : ndarray of shape (n_records,), int, or None
+        Group of each record, numbered from 0.
+    may_share : bool, default=False
+        Whether blocks of an array without groups may be views of it, because other processes get
+        copies. Otherwise, a transformer could change the array.
+    """
     codes: Any = private.codes
-    n_records = len(codes)
-    unit = np.arange(n_records) if groups is None else groups
-    order = np.argsort(unit, kind="stable")
-    unit = unit[order]
     weight = private.vote_weight
-    start = 0
-    while start < n_records:
-        stop = min(start + BLOCK_SIZE, n_records)
-        stop = int(np.searchsorted(unit, unit[stop - 1], side="right"))
-        rows = order[start:stop]
+    may_share = may_share and isinstance(private.X, np.ndarray) and not private.X.dtype.hasobject
+    for rows in row_blocks(len(codes), groups):
+        if may_share and isinstance(rows, slice):
+            X = private.X[rows]
+        else:
+            X = copied_rows(private.X, _positions(rows, len(codes)))
+        own = None if groups is None else groups[rows]
         yield Block(
-            copied_rows(private.X, rows),
+            X,
             codes[rows],
             None if weight is None else weight[rows],
-            None if groups is None else unit[start:stop] - unit[start],
+            None if own is None else own - own[0],
         )
-        start = stop
+
+
+def _positions(rows: slice | np.ndarray, n_records: int) -> np.ndarray:
+    return np.arange(*rows.indices(n_records)) if isinstance(rows, slice) else rows
 
 
 def row_blocks(n_records: int, groups: np.ndarray | None) -> Iterator[slice | np.ndarray]:
@@ -89,13 +103,14 @@ class _Result(NamedTuple):
 
 
 def count_block(
-    block: Block,
-    count: Callable[[Block], np.ndarray],
+    block: Any,
+    key: Any,
+    *,
+    count: Callable[[Any], Any],
     config: dict[str, Any],
     memory: Memory,
-    key: Any,
 ) -> _Result:
-    """Count one block, or return its cached table."""
+    """Count one block, a `Block` or other records, or return its cached table."""
     recall = memory.cache(_counted, ignore=["count", "config", "block"])
     given = count, config, block, key
     with suppress_output():

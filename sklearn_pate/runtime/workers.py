@@ -7,11 +7,12 @@ rows for an estimated schema (`schema_release.counts`), or load the records of a
 their counts or sums (`runtime.sites`). The noise is drawn, and the student and
 networks of `BatchedTeachers` are trained, in the process of the fit.
 
-The records of a task are pickled by cloudpickle (`_packed`), task by task. Tasks with records that
-cannot be pickled run in the process of the fit. joblib pickles the other arguments: models,
-queries, seeds and settings. Workers return votes or tables, and fitted teachers as bytes if they
-are kept. A pickled estimator has no `curator_`, no fitted parameters and no seed that was used
-(`PATEEstimator.__getstate__`).
+The function of the tasks is pickled once, and unpickled once by each worker. The records are
+pickled task by task (`_packed`); for processes of this machine, the rows of a mapped file are
+pickled as their place in the file (`mapped`). Tasks with records that cannot be pickled run in the
+process of the fit. joblib pickles the other arguments: models, queries, seeds and settings.
+Workers return votes or tables, and fitted teachers as bytes if they are kept. A pickled estimator
+has no `curator_`, no fitted parameters and no seed that was used (`PATEEstimator.__getstate__`).
 """
 
 import functools
@@ -25,6 +26,7 @@ from functools import partial
 from typing import Any
 
 import cloudpickle
+import numpy as np
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend, get_active_backend
@@ -32,6 +34,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..exceptions import TeacherError, warn
 from .isolation import attempt, suppress_output
+from .mapped import Packer
 
 #: Number of times that new workers repeat the tasks of a worker process that died.
 _N_RETRIES = 2
@@ -68,7 +71,7 @@ def run(
         records must not determine whether a fit fails.
     function : callable
         Takes the elements of a tuple. It must return failures, because the text of a raised error
-        may quote private data.
+        may quote private data. Workers keep it, so it must be public.
     n_jobs : int or None
         As in joblib.
     batch_size : int, default=1
@@ -86,9 +89,9 @@ def run(
     """
     stay: list[Any] = []
     remote = function
-    if not _share_a_process(n_jobs):
+    if not share_a_process(n_jobs):
         tasks = _packed(tasks, stay if may_stay else None)
-        remote = partial(_unpacked, function)
+        remote = partial(_unpacked, cloudpickle.dumps(function))
     waiting = enumerate(tasks)
     sent: dict[
         int, Any
@@ -143,8 +146,11 @@ def _results(calls: Iterable[Any], n_jobs: int | None, batch_size: int) -> Itera
 
 def _packed(tasks: Iterable[tuple[Any, ...]], stay: list[Any] | None) -> Iterator[tuple[Any, ...]]:
     """Yield tasks with pickled records, and append tasks that do not pickle to `stay`."""
+    # Other backends may have workers on other machines
+    is_here = type(get_active_backend()[0]) is LokyBackend
+    dumps = Packer().dumps if is_here else cloudpickle.dumps
     for records, *others in tasks:
-        content, failed = attempt(partial(cloudpickle.dumps, records))
+        content, failed = attempt(partial(dumps, records))
         if failed is None:
             yield content, *others
         elif stay is None:
@@ -153,8 +159,25 @@ def _packed(tasks: Iterable[tuple[Any, ...]], stay: list[Any] | None) -> Iterato
             stay.append((records, *others))
 
 
-def _unpacked(function: Callable[..., Any], content: bytes, *others: Any) -> Any:
-    return function(pickle.loads(content), *others)
+def _unpacked(function: bytes, content: bytes, *others: Any) -> Any:
+    return _loaded(function)(pickle.loads(content), *others)
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(function: bytes) -> Callable[..., Any]:
+    """Return the function of the tasks of a worker, which is public."""
+    _keep_freed_memory()
+    return pickle.loads(function)  # type: ignore[no-any-return]
+
+
+def _keep_freed_memory() -> None:
+    """Let this process keep up to 64 MiB of freed memory, for the arrays of the next task.
+
+    The allocator of glibc returns freed memory beyond twice the largest mapped array that was
+    freed, up to an array of 32 MiB. Workers that free only small arrays would get new pages in each
+    task, which took as long as the counts. The array here is not written, so it takes no memory.
+    """
+    np.empty(2**25 - 2**16, dtype=np.uint8)
 
 
 def add_up(
@@ -239,7 +262,7 @@ def _thread_pools(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _share_a_process(n_jobs: int | None) -> bool:
+def share_a_process(n_jobs: int | None) -> bool:
     """Return whether tasks run in this process."""
     backend = get_active_backend()[0]
     return effective_n_jobs(n_jobs) == 1 or getattr(backend, "uses_threads", False)
@@ -247,7 +270,7 @@ def _share_a_process(n_jobs: int | None) -> bool:
 
 def check_timeout(timeout: float | None, n_jobs: int | None) -> None:
     """Raise an error if teachers with a timeout would run in this process."""
-    if timeout is not None and _share_a_process(n_jobs):
+    if timeout is not None and share_a_process(n_jobs):
         raise ValueError(
             f"timeout={timeout!r} requires that teachers run in separate processes, which can be "
             "stopped: set n_jobs to 2 or more, and do not use a joblib backend of threads"
@@ -257,11 +280,11 @@ def check_timeout(timeout: float | None, n_jobs: int | None) -> None:
 def warn_if_taking_turns(n_jobs: int | None, who: str = "teachers") -> None:
     """Warn if tasks would run concurrently in threads of one process."""
     backend = get_active_backend()[0]
-    share_a_process = _share_a_process(n_jobs)
+    take_turns = share_a_process(n_jobs)
     cluster: Any = getattr(backend, "client", None)  # Dask's
     if hasattr(cluster, "nthreads"):
-        share_a_process = max(cluster.nthreads().values(), default=1) > 1
-    if share_a_process and effective_n_jobs(n_jobs) > 1:
+        take_turns = max(cluster.nthreads().values(), default=1) > 1
+    if take_turns and effective_n_jobs(n_jobs) > 1:
         warn(
             f"{who} run in threads of one process and take turns, so n_jobs does not speed them "
             "up. Use a backend of processes, or workers with one thread each"

@@ -33,7 +33,7 @@ from scipy.stats import norm
 from sklearn import get_config
 
 from .._sklearn import _safe_indexing
-from ..encoding.columns import checked_table, columns_of
+from ..encoding.columns import checked_table
 from ..encoding.values import Cells, distinct_cells
 from ..rdp import DEFAULT_ORDERS, Contribution, Cost, Neighbors, discrete_gaussian_mu_squared
 from ..rdp.checks import check_orders
@@ -548,9 +548,15 @@ def count_numeric_records(X: Any) -> int:
         Private rows.
     """
     table = checked_table(X)
-    have_others = np.zeros(len(table), dtype=bool)
-    for values in columns_of(table).values():
-        cells, codes = distinct_cells(values)
+    blocks = (_safe_indexing(table, rows) for rows in row_blocks(len(table), None))
+    return sum(map(_count_numeric, blocks))
+
+
+def _count_numeric(block: Any) -> int:
+    """Return the number of records of a block with numbers alone."""
+    have_others = np.zeros(len(block), dtype=bool)
+    for k in range(block.shape[1]):
+        cells, codes = distinct_cells(_column(block, k))
         are_others = cells.are_texts | (cells.numbers == 0) | (cells.numbers == 1)
         have_others |= are_others if codes is None else are_others[codes]
     return int(np.count_nonzero(~have_others))
@@ -591,10 +597,8 @@ def _added(
     """
     memory = Memory(None) if memory is None else memory
     keeps = memory.location is not None
-    shared = count, get_config(), memory
-    tasks = (
-        (block, *shared, (digest(*block), digest(*key)) if keeps else None) for block in blocks
-    )
+    count_one = partial(count_block, count=count, config=get_config(), memory=memory)
+    tasks = ((block, (digest(*block), digest(*key)) if keeps else None) for block in blocks)
     total: list[Any] = []
 
     def add(result: Any) -> None:
@@ -609,7 +613,7 @@ def _added(
                 total[k] = total[k] + part
 
     size = batch_size(math.ceil(n_records / BLOCK_SIZE), n_jobs)
-    start = partial(run, function=count_block, n_jobs=n_jobs, batch_size=size)
+    start = partial(run, function=count_one, n_jobs=n_jobs, batch_size=size)
     add_up(add, start, tasks, threads=threads_per_worker(n_jobs))
     return total
 

@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import Normalizer, PolynomialFeatures
 
 from .._numbers import first_names
-from .._sklearn import CheckedEstimator, Interval
+from .._sklearn import CheckedEstimator, Interval, preprocessing
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..aggregators.base import checked_scale
 from ..aggregators.table import checked_noisy
@@ -55,7 +54,7 @@ from ..class_sums.statistic import (
     with_constant,
 )
 from ..encoding.bins import encoder_of_bins
-from ..encoding.columns import Columns, checked_table, columns_of
+from ..encoding.columns import Columns, checked_table, columns_of, dtypes_of
 from ..encoding.encoder import RowEncoder
 from ..encoding.fitted_steps import (
     affine_by_hand,
@@ -460,6 +459,9 @@ class ColumnSynthesizer(Synthesizer):
     #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
 
+    #: Whether `_counted` converts blocks of an array to floats.
+    _converts_blocks = False
+
     #: Names of the columns that `guess_kinds` takes for texts.
     guessed_texts: Sequence[Any] = ()
 
@@ -516,7 +518,7 @@ class ColumnSynthesizer(Synthesizer):
     def _declare_others(self, X: Rows) -> Columns | None:
         """Return the declared columns of a table; None if there are none."""
         others = [k for k in range(X.shape[1]) if k not in self._places]
-        names = list(columns_of(X))
+        names = list(dtypes_of(X))
         missing = [] if self.missing is None else list(self.missing)
         with_bounds = list(self.bounds) if isinstance(self.bounds, dict) else []
         named = [*with_bounds, *(self.categories or {}), *missing]
@@ -619,8 +621,8 @@ class ColumnSynthesizer(Synthesizer):
         if not self._n_schema_steps:
             return [[], []]
         if self._scaled:
-            return [list(columns_of(self._form)), list(self._scaled.items())]
-        return [list(columns_of(self._form)), list(self._places), list(self._within.items())]
+            return [list(dtypes_of(self._form)), list(self._scaled.items())]
+        return [list(dtypes_of(self._form)), list(self._places), list(self._within.items())]
 
     @property
     def reads_by_value(self) -> bool:  # type: ignore[override]
@@ -716,7 +718,7 @@ class ColumnSynthesizer(Synthesizer):
     def describe_schema(self) -> str | None:
         """Describe the schema release; see `Synthesizer.describe_schema`."""
         if self._scaled:
-            names = list(columns_of(self._form))
+            names = list(dtypes_of(self._form))
             scaled = first_names([names[k] for k in self._scaled])
             return (
                 f"a common scale of columns {scaled}, estimated first, by which bounds that are "
@@ -731,7 +733,7 @@ class ColumnSynthesizer(Synthesizer):
             are = "are" if n_columns > 1 else "is"
             found.append(f"of {_columns(n_columns)}, which {are} not declared, estimated first")
         if self._within:
-            names = list(columns_of(self._form))
+            names = list(dtypes_of(self._form))
             within = [names[k] for joined in self._within for k in joined]
             if len(within) == 1:
                 found.append(f"edges of column {within[0]!r} within its bounds, estimated first")
@@ -762,7 +764,8 @@ class ColumnSynthesizer(Synthesizer):
         X = checked_table(X)
         units = numbered(groups, len(X))
         amount, whole = ticks_of(len(X), units, weight, whole=TICKS)
-        amount = amount * (TICKS // whole)
+        if whole != TICKS:  # all records are whole
+            amount = np.broadcast_to(np.int64(TICKS), len(X))
         settings = {"places": self._estimated or [*self._scaled], "memory": self.memory}
 
         def counted() -> Any:
@@ -811,7 +814,7 @@ class ColumnSynthesizer(Synthesizer):
         kinds = kinds_of(ranges, release.sd_ranges, release.limits)
         estimates, gaps, not_found = estimated(release, ranges, values, kinds)
         estimates = [self._edges_of(found) for found in estimates]
-        names = list(columns_of(self._form))
+        names = list(dtypes_of(self._form))
         declared = self._declared
         n_bins = int(self.n_bins)
         if declared is not None:
@@ -838,7 +841,7 @@ class ColumnSynthesizer(Synthesizer):
         if self._estimated:
             columns, self.not_found_ = self._estimates(published)
             self._set_columns(columns)
-            names = list(columns_of(self._form))
+            names = list(dtypes_of(self._form))
             if self._can_find_intervals:
                 self.far_from_zero_ = [
                     names[k] for k in self._places if is_far_from_zero(columns.columns[k])
@@ -856,7 +859,7 @@ class ColumnSynthesizer(Synthesizer):
 
     def _narrowed(self, noisy: np.ndarray) -> Columns:
         """Return the declared columns, with bounds that are narrowed by the published scale."""
-        columns, names = list(self._declared.columns), list(columns_of(self._form))  # type: ignore[union-attr]
+        columns, names = list(self._declared.columns), list(dtypes_of(self._form))  # type: ignore[union-attr]
         found = self._scale_release().narrowed(noisy)
         for (k, bounds), narrow in zip(self._scaled.items(), found, strict=True):
             if narrow != bounds:
@@ -884,7 +887,7 @@ class ColumnSynthesizer(Synthesizer):
             self._estimates(published)  # kept for the next step
         known = copy(self)
         known._learn_columns(published)
-        X = known.schema_.check(X)
+        X = known.schema_.check(X, convert=not self._converts_blocks)
         own = published[n_of_schema:]
         with suppress_output():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
@@ -1461,11 +1464,11 @@ class ReleasedSums(ReleasedProba):
             class_proba = sharpened_by_hand(1.0, MIN_PROBA)
         return [
             self.encoder.to_sklearn(),
-            PolynomialFeatures(1).fit(np.zeros((1, width - 1))),
-            Normalizer(),
+            preprocessing.PolynomialFeatures(1).fit(np.zeros((1, width - 1))),
+            preprocessing.Normalizer(),
             scaler_by_hand(self.centre.mean[order], np.full(width, CONSTANT)),
-            PolynomialFeatures(1).fit(np.zeros((1, width))),
-            Normalizer(),
+            preprocessing.PolynomialFeatures(1).fit(np.zeros((1, width))),
+            preprocessing.Normalizer(),
             *affine_by_hand(slopes.T, self.discriminants.constants),
             *class_proba,
         ]
@@ -1560,6 +1563,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     array([1, 0])
     """
 
+    _converts_blocks = True
     _n_classes = 2
 
     #: Whether the labels are of one target with two classes, and whether the residuals of the
@@ -1740,7 +1744,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
-        encode = partial(_on_sphere, self._encoder)
+        encode = partial(_on_sphere, self._encoder, by_value=bool(self.schema_.by_value))
         if not published:
             return gather_total(X, part, n_jobs=self.n_jobs, encode=encode)
         centre, *sums = published
@@ -1784,8 +1788,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
 
 
-def _on_sphere(encoder: RowEncoder, X: Rows) -> np.ndarray:
+def _on_sphere(encoder: RowEncoder, X: Rows, *, by_value: bool = False) -> np.ndarray:
     """Return encoded rows, with a constant entry of 1, scaled to length 1."""
+    if by_value and isinstance(X, np.ndarray):
+        X = np.asarray(X, dtype=float)
     return with_constant(encoder.transform(X), 1.0)
 
 
