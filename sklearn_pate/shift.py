@@ -7,8 +7,8 @@ published statistics and public rows alone, so they have no privacy cost.
 
 A shift raises an alarm if it is more than `LEAST_Z` standard deviations above its expectation
 without a shift. Noise, and the sampling of records and of public rows, explain this expectation.
-For votes, the mean of each encoded column is compared as well: a single column in another unit may
-move the votes only little between groups, but all of them in one direction.
+The mean of each encoded column is compared as well: a single column in another unit may move the
+votes only little between groups, and be one of many columns of the sums.
 """
 
 import math
@@ -69,14 +69,14 @@ class PublicShift:
     tolerance : float
         Additional distance without a shift, for groups and weights of records.
     mean_distance : float
-        For votes, the largest difference between the published mean of an encoded column, with
-        each record in the center of its cell, and the mean of the public rows. Its unit is the
-        standard deviation of the column over the cells of records and public rows. The largest
-        difference is the one with the largest ratio to its standard error. 0 for sums.
+        Largest difference between the published mean of an encoded column and the mean of the
+        public rows. For votes, each record and row is in the center of its cell. The unit is the
+        standard deviation of the column over records and public rows together. The largest
+        difference is the one with the largest ratio to its standard error.
     mean_z : float
         This ratio, reduced by the number of columns: a standard normal variable exceeds it with
         the probability that the ratio of any column is as large, at most (Bonferroni). Minus
-        infinity for sums.
+        infinity without a column that varies.
     cell_weight : ndarray of shape (n_cells,) or None
         Weight of a public row in each cell; see `weights_of_cells`. None for sums.
     """
@@ -93,8 +93,12 @@ class PublicShift:
     @property
     def is_alarm(self) -> bool:
         """Whether noise, sampling and the tolerance do not explain one of the distances."""
-        is_distant = self.z > LEAST_Z and self.distance > self.expected + self.tolerance
-        return is_distant or self.mean_is_off
+        return self.is_distant or self.mean_is_off
+
+    @property
+    def is_distant(self) -> bool:
+        """Whether noise, sampling and the tolerance do not explain `distance`."""
+        return self.z > LEAST_Z and self.distance > self.expected + self.tolerance
 
     @property
     def mean_is_off(self) -> bool:
@@ -105,7 +109,7 @@ class PublicShift:
     @property
     def is_far(self) -> bool:
         """Whether a fit without public rows is probably better."""
-        return self.is_alarm and self.distance > _FAR[self.statistic]
+        return self.is_distant and self.distance > _FAR[self.statistic]
 
 
 def shift_of_votes(
@@ -224,13 +228,29 @@ def _shift_of_means(
     spread = ((rows - middle) ** 2).mean(axis=0)
     pooled = (len(public) * spread + n * np.maximum(observed @ away**2, 0)) / (len(public) + n)
     spread = np.maximum(spread, pooled)
+    error = spread * (1 / n + 1 / len(public)) + (noise_std / n) ** 2 * (away**2).sum(axis=0)
+    return _largest_difference(np.abs(observed @ away), spread, error)
+
+
+def _largest_difference(
+    off: np.ndarray, spread: np.ndarray, error: np.ndarray
+) -> tuple[float, float]:
+    """Return `mean_distance` and `mean_z` of `PublicShift`.
+
+    Parameters
+    ----------
+    off : ndarray of shape (n_columns,)
+        Absolute differences of the means.
+    spread : ndarray of shape (n_columns,)
+        Variance of each column.
+    error : ndarray of shape (n_columns,)
+        Variance of each difference without a shift.
+    """
     # A column that is equal in nearly all rows has no standard error
     varies = spread > 1e-9 * spread.max()
     if not varies.any():
         return 0.0, -math.inf
-    away, spread = away[:, varies], spread[varies]
-    off = np.abs(observed @ away)
-    error = spread * (1 / n + 1 / len(public)) + (noise_std / n) ** 2 * (away**2).sum(axis=0)
+    off, spread, error = off[varies], spread[varies], error[varies]
     ratio = off / np.sqrt(error)
     most = int(ratio.argmax())
     log_p = math.log(2 * len(ratio)) + log_ndtr(-ratio[most])
@@ -317,10 +337,16 @@ def shift_of_sums(
     Notes
     -----
     Without a shift, the difference of the means has the covariance
-    ``V = S (1 / n + 1 / P) + (sigma / n)^2 I``, where S is the covariance of P public rows. Its
-    squared length has the mean ``trace(V)`` and the variance ``2 trace(V^2)``, like a scaled
-    chi-squared variable with ``trace(V)^2 / trace(V^2)`` degrees of freedom (Satterthwaite 1946).
+    ``C = S (1 / n + 1 / P) + (sigma / n)^2 I``, where S is the covariance of P public rows. Its
+    squared length has the mean ``trace(C)`` and the variance ``2 trace(C^2)``, like a scaled
+    chi-squared variable with ``trace(C)^2 / trace(C^2)`` degrees of freedom (Satterthwaite 1946).
     Its cube root is about normal (Wilson and Hilferty 1931), which gives `z`.
+
+    The difference d of the means of one column has the variance
+    ``W (1 / n + 1 / P) + (sigma / n)^2``. W is the mean square over records and public rows, which
+    is V for public rows. For records it is not published, so the bound ``V + m abs(d)`` is used: it
+    holds if records differ from public rows only by some records at the public value farthest from
+    the mean, at the distance m. Few public rows do not show the variance of a rare category.
     """
     n_public = len(public)
     middle = public.mean(axis=0)
@@ -336,10 +362,15 @@ def shift_of_sums(
     part = 2 * variance / (9 * mean**2)
     z = ((off @ off / mean) ** (1 / 3) - 1 + part) / math.sqrt(part)
     unit = math.sqrt(spread) if spread > 0 else 1.0
+    farthest = np.abs(away).max(axis=0)
+    pooled = (away**2).mean(axis=0) + farthest * np.abs(off) * n / (n + n_public)
+    mean_distance, mean_z = _largest_difference(np.abs(off), pooled, pooled * sampling + noise)
     return PublicShift(
         statistic="sums",
         distance=float(math.sqrt(off @ off) / unit),
         expected=float(math.sqrt(mean) / unit),
         z=float(z),
         tolerance=tolerance,
+        mean_distance=mean_distance,
+        mean_z=mean_z,
     )

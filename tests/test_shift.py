@@ -172,13 +172,16 @@ def test_z_of_sums_without_a_shift_is_about_standard_normal(sizes, global_random
     rng = np.random.default_rng(global_random_seed)
     n, n_public, d, noise_std = sizes.values()
     scale = np.linspace(0.1, 1, d)
-    z = []
+    z, of_means = [], []
     for _ in range(300):
         public = 0.2 + scale * rng.normal(size=(n_public, d)) / math.sqrt(d)
         total = 0.2 * n + scale * rng.normal(size=d) * math.sqrt(n / d)
         total = total + noise_std * rng.normal(size=d)
-        z.append(shift_of_sums(total, public, n=n, noise_std=noise_std).z)
+        seen = shift_of_sums(total, public, n=n, noise_std=noise_std)
+        z.append(seen.z)
+        of_means.append(seen.mean_z)
     assert abs(np.mean(z)) < 0.3 and 0.8 < np.std(z) < 1.2 and max(z) < 4
+    assert max(of_means) < 4
     assert 0.3 < np.mean(np.array(z) > 0) < 0.65
 
 
@@ -195,6 +198,44 @@ def test_z_of_sums_has_the_p_value_of_a_scaled_chi_squared_variable():
     assert 1 - 0.5 * (1 + math.erf(seen.z / math.sqrt(2))) == pytest.approx(p, rel=0.02)
     assert seen.distance == pytest.approx(math.sqrt(off @ off / np.trace(covariance)))
     assert seen.expected == pytest.approx(math.sqrt(trace / np.trace(covariance)))
+
+
+def test_difference_of_means_of_sums_equals_a_hand_computation():
+    public = np.array([[0.0, 0.0, 1.0]] * 3 + [[1.0, 0.5, 1.0]])
+    n, noise_std, off = 40, 2.0, np.array([0.15, -0.2, 0.7])
+    seen = shift_of_sums(
+        n * (public.mean(axis=0) + off), public, n=n, noise_std=noise_std, tolerance=0.1
+    )
+    # The last column is constant; the farthest values are 0.75 and 0.375 from the means
+    spread = np.array([0.1875, 0.046875]) + np.array([0.75, 0.375]) * np.abs(off[:2]) * 40 / 44
+    ratio = np.abs(off[:2]) / np.sqrt(spread * (1 / 40 + 1 / 4) + noise_std**2 / n**2)
+    assert ratio[1] > ratio[0]
+    assert seen.mean_distance == pytest.approx(0.2 / math.sqrt(spread[1]))
+    assert norm.sf(seen.mean_z) == pytest.approx(min(1, 4 * norm.sf(ratio[1])))
+
+
+def test_one_of_many_columns_of_sums_raises_an_alarm(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    n, n_public, d, noise_std = 2000, 300, 4000, 12.5
+    public = rng.normal(size=(n_public, d)) / math.sqrt(d)
+    total = rng.normal(size=d) * math.sqrt(n / d) + noise_std * rng.normal(size=d)
+    same = shift_of_sums(total, public, n=n, noise_std=noise_std)
+    total[7] += 3.6 * n / math.sqrt(d)  # 3.6 standard deviations
+    seen = shift_of_sums(total, public, n=n, noise_std=noise_std)
+    assert not same.is_alarm and same.mean_z < 4
+    assert seen.is_alarm and seen.mean_is_off and not seen.is_far
+    assert seen.z < 4 and not seen.is_distant
+
+
+def test_rare_category_of_sums_has_the_variance_of_all_rows():
+    """One of 200 public rows has the category, and 4 % of 1,000 records."""
+    public = np.zeros((200, 1))
+    public[0] = 1.0
+    seen = shift_of_sums(np.array([40.0]), public, n=1000, noise_std=1e-3)
+    pooled = 0.005 * 0.995 + 0.995 * 0.035 * 1000 / 1200
+    ratio = 0.035 / math.sqrt(pooled * (1 / 200 + 1 / 1000))
+    assert norm.sf(seen.mean_z) == pytest.approx(2 * norm.sf(ratio))
+    assert not seen.mean_is_off
 
 
 # --- weights --------------------------------------------------------------------------------------
