@@ -6,10 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import note_calls
+from joblib import parallel_config
 
 from sklearn_pate import PATEClassifier
 from sklearn_pate.runtime import mapped
 from sklearn_pate.runtime.mapped import Packer, ReplacedFileError
+from sklearn_pate.runtime.workers import run
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="references need Linux"),
@@ -97,3 +100,13 @@ def test_workers_read_mapped_rows_from_the_file(rows, public, monkeypatch):
     assert not sent
     np.testing.assert_array_equal(fitted(rows, 2), expected)
     assert sent and max(map(len, sent)) < X.nbytes
+
+
+def test_workers_that_may_be_elsewhere_get_the_rows(rows, monkeypatch):
+    """Only joblib's own processes are known to be on this machine."""
+    references = note_calls(monkeypatch, mapped, "_found", lambda root: root)
+    tasks = [(rows[:10],), (rows[10:20],)]
+    with parallel_config(backend="multiprocessing"):
+        found = list(run(iter(tasks), np.sum, n_jobs=2))
+    np.testing.assert_allclose(sorted(found), sorted([X[:10].sum(), X[10:20].sum()]))
+    assert not references

@@ -90,7 +90,10 @@ def run(
     stay: list[Any] = []
     remote = function
     if not share_a_process(n_jobs):
-        tasks = _packed(tasks, stay if may_stay else None)
+        # Other backends may have workers on other machines
+        is_here = type(get_active_backend()[0]) is LokyBackend
+        dumps = Packer().dumps if is_here else cloudpickle.dumps
+        tasks = _packed(tasks, dumps, stay if may_stay else None)
         remote = partial(_unpacked, cloudpickle.dumps(function))
     waiting = enumerate(tasks)
     sent: dict[
@@ -144,11 +147,10 @@ def _results(calls: Iterable[Any], n_jobs: int | None, batch_size: int) -> Itera
         yield from parallel(calls)
 
 
-def _packed(tasks: Iterable[tuple[Any, ...]], stay: list[Any] | None) -> Iterator[tuple[Any, ...]]:
+def _packed(
+    tasks: Iterable[tuple[Any, ...]], dumps: Callable[[Any], bytes], stay: list[Any] | None
+) -> Iterator[tuple[Any, ...]]:
     """Yield tasks with pickled records, and append tasks that do not pickle to `stay`."""
-    # Other backends may have workers on other machines
-    is_here = type(get_active_backend()[0]) is LokyBackend
-    dumps = Packer().dumps if is_here else cloudpickle.dumps
     for records, *others in tasks:
         content, failed = attempt(partial(dumps, records))
         if failed is None:
