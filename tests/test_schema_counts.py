@@ -119,6 +119,7 @@ def test_counts_in_blocks_equal_those_of_one_pass_and_of_the_definition(form, ho
 
 @pytest.mark.usefixtures("few_rows")
 @cases("form", "frame", "array")
+@pytest.mark.usefixtures("forked_workers")
 def test_counts_with_workers_and_from_memory_equal_those_of_one_pass(form, tmp_path):
     X, kinds = as_given(form)
     amount = np.full(len(X), TICKS)
@@ -187,6 +188,7 @@ def test_counting_errors_quote_no_cell(monkeypatch):
     assert "SECRET" not in str(error.value)
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_counts_of_a_fit_do_not_depend_on_workers_or_memory(tmp_path):
     X = frame()[["number", "whole", "text"]]
     y = (X["whole"] > 0).astype(int)

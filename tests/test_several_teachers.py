@@ -367,6 +367,7 @@ def test_teachers_draw_from_seeds_of_their_own_for_each_target():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["each", "together"])
+@pytest.mark.usefixtures("forked_workers")
 def test_memory_and_workers_give_the_same_votes(name, tmp_path):
     clf = teachers(MODELS[name])
     votes = votes_on(clf)
@@ -376,6 +377,7 @@ def test_memory_and_workers_give_the_same_votes(name, tmp_path):
 
 
 @pytest.mark.parametrize("params", [{}, {"n_jobs": 2}], ids=["here", "workers"])
+@pytest.mark.usefixtures("forked_workers")
 def test_kept_teachers_are_one_model_or_one_for_each_target(params):
     clf = teachers(keep_teachers=True, **params).fit(X[PRIVATE], LABELS[PRIVATE], X[PUBLIC])
     assert all([type(own) for own in each] == [GaussianNB] * 3 for each in kept(clf))
