@@ -245,14 +245,14 @@ class StackedTable:
         by_prior = smoothing.floored(by_prior)
         probability_field = self.table.probability_field
         powers = list(product(self.prior.powers, _POWERS_OF_CELLS))
+        overall = np.maximum(probability_field.overall, smoothing.MIN_PROBA)
+        of_prior = [overall * (by_prior / overall) ** power for power in self.prior.powers]
         gain = np.zeros(len(powers))
         for means, hidden in probability_field.splits(self.table.counts):
-            factors = (
-                by_prior,
-                smoothing.sharpened(means, probability_field.power),
-                probability_field.overall,
-            )
-            gain += [(hidden * np.log(_mixed(*factors, both))).sum() for both in powers]
+            by_cells = smoothing.sharpened(means, probability_field.power)
+            of_cells = [(by_cells / overall) ** power for power in _POWERS_OF_CELLS]
+            factors = product(of_prior, of_cells)
+            gain += [(hidden * np.log(_normalized(one * other))).sum() for one, other in factors]
         return powers[int(np.argmax(gain))]
 
     @available_if(lambda table: hasattr(table.prior, "default_student"))
@@ -300,5 +300,11 @@ def _mixed(
 ) -> np.ndarray:
     """Return the class probabilities of a `StackedTable` with these powers; rows sum to 1."""
     overall = np.maximum(overall, smoothing.MIN_PROBA)
-    class_proba = overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]
+    return _normalized(
+        overall * (by_prior / overall) ** powers[0] * (by_cells / overall) ** powers[1]
+    )
+
+
+def _normalized(class_proba: np.ndarray) -> np.ndarray:
+    """Divide class probabilities by the sums of their rows, and floor them."""
     return smoothing.floored(class_proba / class_proba.sum(axis=1, keepdims=True))

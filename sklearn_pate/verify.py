@@ -60,6 +60,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 #: Versions of the statement that this file can read.
@@ -209,13 +210,13 @@ def _tail(x: Decimal) -> Interval:
     # 1 / 2 minus the tail is the density times the sum of x**(2 k + 1) / (1 * 3 * ... * (2 k + 1))
     # [AS, 26.2.11]. All terms are positive. The rest is at most a geometric series of ratio 1 / 2
     term = series = point
+    square = point * point
     k = 0
     while True:
         k += 1
-        term = term * point * point / (2 * k + 1)
+        term = term * square / (2 * k + 1)
         series = series + term
-        ratio = point * point / (2 * k + 3)
-        if ratio.high < HALF.low and term.high < Decimal("1e-36"):
+        if square.high < k + 1 and term.high < Decimal("1e-36"):
             break
     series = Interval(series.low, (series + 2 * term).high)
     return HALF - density * series
@@ -274,9 +275,10 @@ def gaussian_of_pure(pure: Interval) -> Interval:
     """
     aim = (ONE / (ONE + pure.exp())).low
     holds = lambda mu: tail(interval(mu) / 2).high <= aim  # noqa: E731
-    return interval(
-        least(holds, start=max(pure.high, Decimal("1e-12")), precision=Decimal("1e-10"))
-    )
+    start, precision = max(pure.high, Decimal("1e-12")), Decimal("1e-10")
+    if 0 < float(aim) < 0.5:  # a float is close enough to begin with
+        start = Decimal(-2 * NormalDist().inv_cdf(float(aim))) * (1 + precision / 2)
+    return interval(least(holds, start, precision))
 
 
 # --- 3. costs -------------------------------------------------------------------------------------
@@ -901,12 +903,12 @@ def least(
         if high > Decimal("1e9"):
             return INFINITY
     if low == 0:
-        step = Decimal("0.01")  # most claims are hardly larger than necessary
+        step = precision  # most claims are hardly larger than necessary
         while high > Decimal("1e-9"):
             low = high * (1 - step)
             if not holds(low):
                 break
-            high, step = low, min(10 * step, Decimal("0.5"))
+            high, step = low, min(100 * step, Decimal("0.5"))
         else:
             return high
     while high - low > precision * high:

@@ -86,6 +86,7 @@ def frame(results):
     return firsts(found(results, SEEDS))
 
 
+@pytest.mark.slow
 def test_results_page_and_readme_equal_tables_of_the_files(results, frame):
     made = page.render(results)
     shares = re.search(r"(?:^\|.*\n)+", made, re.M)[0]

@@ -381,6 +381,7 @@ class LikelihoodRatio:
         return np.sum(first > self.threshold), np.sum(second > self.threshold)
 
 
+@pytest.mark.slow
 def test_audit_refutes_the_largest_epsilon_of_paths_but_not_of_branches(global_random_seed):
     rng = np.random.default_rng(global_random_seed)
     delta = 0.01

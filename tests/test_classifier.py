@@ -233,6 +233,7 @@ def test_sample_weight_reaches_the_teachers():
 # --- randomness ----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_random_state_reproduces_the_fit_for_any_n_jobs():
     tree = DecisionTreeClassifier(splitter="random")
     first, again = fit(quick(tree)), quick(tree, n_jobs=2)

@@ -104,21 +104,22 @@ def few_rows(monkeypatch):
 @cases("form", "frame", "array", "truth values")
 @cases("how", "weights", "groups")
 def test_counts_in_blocks_equal_those_of_one_pass_and_of_the_definition(form, how, monkeypatch):
-    X, kinds = as_given(form, n=400)  # one cell at a time
+    X, kinds = as_given(form, n=150)  # one cell at a time
     rng = np.random.default_rng(1)
     amount, units = rng.integers(0, TICKS + 1, len(X)), None
     if how == "groups":
-        units = rng.integers(0, 140, len(X))
+        units = rng.integers(0, 50, len(X))
         amount = TICKS // np.bincount(units)[units]
     one_pass = gathered(X, kinds, amount, units)
     assert one_pass == by_definition(X, kinds, amount, units)
-    for size in (1, 37, 150):
+    for size in (1, 37, 75):
         monkeypatch.setattr(blocks, "BLOCK_SIZE", size)
         assert gathered(X, kinds, amount, units) == one_pass
 
 
 @pytest.mark.usefixtures("few_rows")
 @cases("form", "frame", "array")
+@pytest.mark.usefixtures("forked_workers")
 def test_counts_with_workers_and_from_memory_equal_those_of_one_pass(form, tmp_path):
     X, kinds = as_given(form)
     amount = np.full(len(X), TICKS)
@@ -187,6 +188,7 @@ def test_counting_errors_quote_no_cell(monkeypatch):
     assert "SECRET" not in str(error.value)
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_counts_of_a_fit_do_not_depend_on_workers_or_memory(tmp_path):
     X = frame()[["number", "whole", "text"]]
     y = (X["whole"] > 0).astype(int)
@@ -253,7 +255,7 @@ def test_bins_are_between_powers_of_two():
 
 @pytest.mark.parametrize("name", list(frame(1)))
 def test_distinct_cells_are_those_of_each_row(name):
-    values = frame()[name]
+    values = frame(400)[name]
     cells, codes = distinct_cells(values)
     if codes is None:
         codes = np.arange(len(values))

@@ -314,6 +314,7 @@ def audited(claimed, actual, rng, n_draws=200):
     return np.linalg.norm(change) / largest_std
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_trees")
 @pytest.mark.parametrize("factor", [1.0, math.sqrt(2)])
 def test_audit_of_schema_release_refutes_noise_that_is_too_small(factor, global_random_seed):
@@ -345,6 +346,7 @@ def test_noise_of_many_trees_is_independent_and_as_large_as_claimed(global_rando
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_lower", [0, 1])
 def test_audit_of_threshold_refutes_one_that_is_a_record_lower(n_lower, global_random_seed):
     """Frequency of a text of one record among those published, by an exact binomial test."""

@@ -445,6 +445,7 @@ def test_plan_uses_the_mechanism_with_less_noise(n_targets):
 
 
 @pytest.mark.parametrize("method", FAST)
+@pytest.mark.usefixtures("forked_workers")
 def test_memory_and_workers_give_the_same_fit(method, tmp_path):
     clf = fitted(**FAST[method])
     for params in ({"memory": str(tmp_path)}, {"memory": str(tmp_path)}, {"n_jobs": 2}):

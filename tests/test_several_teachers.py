@@ -265,7 +265,7 @@ MODELS = {
 
 
 def teachers(base=None, **params):
-    base = LogisticRegression() if base is None else base
+    base = GaussianNB() if base is None else base
     given = {"classes": CLASSES, "epsilon": 8.0, "n_teachers": 20, "random_state": 0}
     return PATEClassifier(base, **given | params)
 
@@ -275,8 +275,16 @@ def votes_on(clf, y=None, rows=None, **given):
     return clf.poll((X if rows is None else rows)[PRIVATE], y[PRIVATE], X[PUBLIC], **given)
 
 
-@pytest.mark.parametrize("aggregator", [None, SoftVote(5.0)], ids=["votes", "probabilities"])
-@pytest.mark.parametrize("name", MODELS)
+#: All models vote; of those that return probabilities, one of each kind: a model for each target,
+#: one for all, and one for all that has a model for each.
+VOTES = [(name, None) for name in MODELS]
+VOTES += [(name, SoftVote(5.0)) for name in ("each", "together", "columns only")]
+OF_EACH_MODEL = pytest.mark.parametrize(
+    "name, aggregator", VOTES, ids=[f"{name}-{noise or 'votes'}" for name, noise in VOTES]
+)
+
+
+@OF_EACH_MODEL
 def test_changed_record_changes_one_vote_of_each_query_of_each_target(name, aggregator):
     clf = teachers(MODELS[name], aggregator=aggregator)
     changed, rows = LABELS.copy(), X.copy()
@@ -319,8 +327,7 @@ def test_model_of_each_target_votes_as_in_a_fit_of_this_target_alone(aggregator)
         np.testing.assert_array_equal(votes.counts[:, columns], alone.counts)
 
 
-@pytest.mark.parametrize("aggregator", [None, SoftVote(5.0)], ids=["votes", "probabilities"])
-@pytest.mark.parametrize("name", MODELS)
+@OF_EACH_MODEL
 def test_target_of_one_class_in_a_part_needs_no_fit(name, aggregator):
     y = LABELS.copy()
     y[:, 0], y[:, 1] = 0, 1
@@ -360,6 +367,7 @@ def test_teachers_draw_from_seeds_of_their_own_for_each_target():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["each", "together"])
+@pytest.mark.usefixtures("forked_workers")
 def test_memory_and_workers_give_the_same_votes(name, tmp_path):
     clf = teachers(MODELS[name])
     votes = votes_on(clf)
@@ -369,9 +377,10 @@ def test_memory_and_workers_give_the_same_votes(name, tmp_path):
 
 
 @pytest.mark.parametrize("params", [{}, {"n_jobs": 2}], ids=["here", "workers"])
+@pytest.mark.usefixtures("forked_workers")
 def test_kept_teachers_are_one_model_or_one_for_each_target(params):
     clf = teachers(keep_teachers=True, **params).fit(X[PRIVATE], LABELS[PRIVATE], X[PUBLIC])
-    assert all([type(own) for own in each] == [LogisticRegression] * 3 for each in kept(clf))
+    assert all([type(own) for own in each] == [GaussianNB] * 3 for each in kept(clf))
     clf = teachers(TREE, keep_teachers=True, **params).fit(X[PRIVATE], LABELS[PRIVATE], X[PUBLIC])
     assert all(each.n_outputs_ == 3 for each in kept(clf))
 

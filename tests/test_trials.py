@@ -174,7 +174,7 @@ def test_score_forecast_is_students_interval():
 # --- no private value ----------------------------------------------------------------------------
 
 
-@cases("params", {}, {"classes": None}, {"method": "sums"}, {"classes": None, "method": "sums"})
+@cases("params", {}, {"classes": None}, {"method": "sums"})
 def test_trials_are_independent_of_private_values(params, default_plan):
     one = planned(classifier(**params)) if params else default_plan
     other_rows = np.random.default_rng(5).exponential(size=X.shape)

@@ -1,10 +1,10 @@
 """Statements that anybody can check: their steps, their schema, and `sklearn_pate/verify.py`."""
 
 import ast
-import contextlib
 import copy
 import functools
 import importlib.util
+import itertools
 import json
 import math
 import re
@@ -39,7 +39,7 @@ from sklearn_pate.aggregators import (
     SoftVote,
     StableArgmax,
 )
-from sklearn_pate.exceptions import BudgetExceededError, PrivacyTestError, StudentError
+from sklearn_pate.exceptions import PrivacyTestError, StudentError
 from sklearn_pate.ledger import PrivacyLedger
 from sklearn_pate.model_selection import PrivateGridSearchCV
 from sklearn_pate.rdp import DiscreteLaplace
@@ -158,8 +158,12 @@ def polled():
 
 
 @functools.cache
+def spent_of(path):
+    return PATHS[path][0]().privacy_spent_
+
+
 def text_of(path):
-    return PATHS[path][0]().privacy_spent_.to_json()
+    return spent_of(path).to_json()
 
 
 def statement_of(path):
@@ -334,7 +338,7 @@ QUICK += "extra release", "GNMax", "filter", "private test", "no noise", "public
     ],
 )
 def test_statement_of_each_path_is_valid_and_its_claim_holds(path, composition, mechanisms):
-    spent = PATHS[path][0]().privacy_spent_
+    spent = spent_of(path)
     statement = checked(spent)
     assert statement["composition"] == composition
     assert mechanisms <= {step["mechanism"] for step in steps_in(statement["guarantee"])}
@@ -480,7 +484,7 @@ def test_false_statements_are_refused_and_true_ones_accepted():
         verify.check(own, found)
         best = exact.epsilon(own["guarantee"])
         assert best is None or float(found.epsilon) >= float(best) * (1 - 1e-12)
-        for place, false in list(false_statements(own, rng))[:1]:
+        for place, false in itertools.islice(false_statements(own, rng), 1):
             n_false += 1
             assert result(false) == math.inf, place
     assert n_false > 50
@@ -533,15 +537,10 @@ def test_changed_number_of_a_statement_is_refused(path, name, factor, words):
     assert words in refusal(own | {"guarantee": changed(own["guarantee"], name, factor)})
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_private_test_that_passes_too_often_is_refused():
-    rng = np.random.default_rng(0)
-    while True:
-        with contextlib.suppress(BudgetExceededError):
-            _, plan = plans.private_test(rng)
-            if plan.test is not None:
-                break
-    part = plans.finished(plan.guarantee)
-    test = part["parts"][-1] if part["rule"] == "sum" else part
+    test = statement_of("private test")["guarantee"]
+    assert test["rule"] == "propose-test-release"
     verify.check(test, verify.guarantee_of(test))
     for place, value in ((0, 1e-3), (50, 0.99)):
         false = copy.deepcopy(test)
@@ -746,7 +745,8 @@ def test_verify_imports_the_standard_library_only():
 
 def test_nothing_of_the_package_imports_verify():
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "verify" in text else ():
             if isinstance(node, ast.ImportFrom):
                 assert "verify" not in [node.module, *(name.name for name in node.names)], path
 
@@ -896,6 +896,7 @@ def test_discrete_noise_of_a_record_is_that_of_the_sampler():
     assert noise.gamma == rate * grid
 
 
+@pytest.mark.slow
 def test_module_is_found_by_its_name(statement, tmp_path):
     assert importlib.util.find_spec("sklearn_pate.verify").origin == str(PACKAGE / "verify.py")
     path = tmp_path / "statement.json"

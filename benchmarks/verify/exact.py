@@ -49,17 +49,27 @@ def equal_parts(steps):
 
 
 def root(delta_at, delta):
-    """The epsilon at which a falling delta is reached, by bisection."""
+    """The epsilon at which a falling delta is reached, by the Illinois method."""
     low, high = mp.mpf(0), mp.mpf(1)
-    if delta_at(low) <= delta:
+    if (at_low := delta_at(low)) <= delta:
         return low
-    while delta_at(high) > delta:
-        low, high = high, 2 * high
+    while (at_high := delta_at(high)) > delta:
+        low, at_low, high = high, at_high, 2 * high
         if high > 1e9:
             return mp.inf
-    for _ in range(45):
-        middle = (low + high) / 2
-        low, high = (low, middle) if delta_at(middle) <= delta else (middle, high)
+    above, below = mp.log(at_low / delta), mp.log(at_high / delta)  # at `low`, and at `high`
+    middle = None
+    while high - low > high * mp.mpf("1e-14"):
+        last, middle = middle, (low * below - high * above) / (below - above)
+        value = mp.log(delta_at(middle) / delta)
+        if abs(value) < 1e-20:
+            return middle
+        if value > 0:
+            below = below / 2 if last == low else below
+            low, above = middle, value
+        else:
+            above = above / 2 if last == high else above
+            high, below = middle, value
     return high
 
 

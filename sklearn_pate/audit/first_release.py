@@ -173,12 +173,12 @@ def audit_schema_release(
     >>> from sklearn_pate.rdp import Neighbors
     >>> from sklearn_pate.schema_release import SchemaRelease
     >>> one = Neighbors(relation="replace_one", unit="record", n_records=50)
-    >>> release = SchemaRelease(n_columns=1, mu=1.0, delta=0.0, limits=((0.0, 9.0),))
-    >>> columns = np.full((50, 1), 2.0)
+    >>> release = SchemaRelease(n_columns=1, mu=0.5, delta=1e-3)
+    >>> columns = np.full((50, 1), "yes", dtype=object)
     >>> other, far = columns.copy(), columns.copy()
-    >>> other[0], far[:9] = 7.0, 7.0
+    >>> other[0], far[:25] = "no", "no"
     >>> pairs = [(columns, rows, one) for rows in (other, far)]
-    >>> given = {"n_samples": 200, "random_state": 0}
+    >>> given = {"n_samples": 120, "random_state": 0}
     >>> [audit_schema_release(release, *pair, **given).refuted for pair in pairs]
     [False, True]
     """
