@@ -10,7 +10,6 @@ import logging
 import math
 import os
 import secrets
-import sys
 import threading
 import warnings
 
@@ -95,7 +94,12 @@ def global_random_seed(request):
 
 
 class _Entropy:
-    """In place of the operating system's random numbers: the same ones in each run of a test."""
+    """Random numbers in place of those of the operating system, the same in each run of a test.
+
+    A forked process copies the state, and draws the same numbers as its parent.
+    """
+
+    rng = None
 
     def start(self, name):
         text = f"{os.environ.get('SKLEARN_PATE_TESTS_SEED')} {name}"
@@ -130,9 +134,10 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef, request):
+    """Seed a shared fixture by its own name, so that the first test that needs it is no matter."""
     if fixturedef.scope == "function":
         return (yield)
-    before = getattr(_ENTROPY, "rng", None)
+    before = _ENTROPY.rng
     _ENTROPY.start(f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param', None)}")
     try:
         return (yield)
@@ -154,18 +159,6 @@ def signatures_are_read_once():
     names = functools.cache(BaseEstimator._get_param_names.__func__)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseEstimator, "_get_param_names", classmethod(lambda cls: [*names(cls)]))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def arrays_are_no_frames():
-    """Let scikit-learn 1.9 see at once that an array is no frame: a fortieth of all time."""
-    dependencies = sys.modules.get("narwhals.stable.v2.dependencies")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("is_into_dataframe", "is_into_series") if dependencies else ():
-            ask = getattr(dependencies, name)
-            is_one = lambda X, ask=ask: type(X) is not np.ndarray and ask(X)  # noqa: E731
-            patch.setattr(dependencies, name, is_one)
         yield
 
 

@@ -205,6 +205,7 @@ GATHERS = [
 DRAWS = [
     (synthesizers, "publish_centre"),
     (synthesizers, "publish_sums"),
+    (synthesizers, "publish_residuals"),
     (synthesizers, "checked_noisy"),
     (extra_releases, "publish"),
     (table, "checked_noisy"),

@@ -400,6 +400,7 @@ def test_audit_of_class_sums_without_public_rows_refutes_missing_noise(
     if fault:
         sizes = lambda mu, *, n_classes: (1e-3, 1e-3, 1e-3)  # noqa: E731
         monkeypatch.setattr(synthesizers, "noise_sizes", sizes)
+        monkeypatch.setattr(synthesizers, "noise_of_residuals", lambda mu: 1e-3)
     given = {"schema": [(0, 1)] * N_COLUMNS, "epsilon": 1.0, "on_bad_plan": "warn"}
     clf = PATEClassifier(method="sums", classes=[0, 1], **given)
     given = {"attack": "student", "n_copies": 0, "n_runs": 1, "n_guesses": 100}

@@ -240,9 +240,10 @@ def test_statement_of_a_fit_covers_its_exact_loss(path):
     assert spent.epsilon <= limit and spent.delta <= 1e-5
 
 
-def test_statement_of_an_interrupted_fit_covers_its_exact_loss():
+@cases("path", "sums without public rows", "sums and residuals")
+def test_statement_of_an_interrupted_fit_covers_its_exact_loss(path):
     """After each draw of noise."""
-    fit, data, others, _ = PATHS["sums without public rows"]
+    fit, data, others, _ = PATHS[path]
     with Recorder() as recorder:
         fit(*data)
     n_draws = len(recorder.found)

@@ -68,7 +68,7 @@ def test_replaced_file_is_not_read(tmp_path, rows):
     reference = Packer().dumps(rows[:3])
     np.save(tmp_path / "other.npy", -X)
     os.replace(tmp_path / "other.npy", tmp_path / "X.npy")
-    with pytest.raises(ReplacedFileError):
+    with pytest.raises(ReplacedFileError, match="Keep it unchanged during a fit"):
         pickle.loads(reference)
     np.testing.assert_array_equal(pickle.loads(Packer().dumps(rows[:3])), X[:3])
     os.remove(tmp_path / "X.npy")

@@ -15,7 +15,6 @@ Results go to docs/results/rules_targets.csv.
 """
 
 import argparse
-import csv
 import warnings
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from sklearn_pate import PATEClassifier, PATERegressor
 from sklearn_pate.encoding.vectorizer import LenientRowVectorizer
 
 from ..peers.tables import adult
+from ..shared import write_table
 
 FILE = Path(__file__).parents[2] / "docs" / "results" / "rules_targets.csv"
 HOURS, BOUNDS, LONG_HOURS = "hours-per-week", (1, 99), 40
@@ -151,13 +151,4 @@ def main(arguments):
                 numbers = (f"{found[kind][score]:.4f}" for kind in HEADER[3:])
                 rows.append((name, score, seed, *numbers))
                 print(*rows[-1], sep=", ", flush=True)
-            write_table(given.file, HEADER, rows)
-
-
-def write_table(path, header, rows):
-    """Put the table into a file, under the words that it has."""
-    old = path.read_text(encoding="utf-8").splitlines() if path.exists() else ["# Results"]
-    words = [line for line in old if line.startswith("#")]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write("\n".join(words) + "\n")
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+            write_table(given.file, "Targets", HEADER, rows)

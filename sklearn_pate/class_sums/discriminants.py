@@ -14,11 +14,11 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, logsumexp, softmax
 
 from ..association import p_value_of_sums
-from .residuals import Residuals
 from .statistic import WITHOUT_PUBLIC_ROWS, Sums
 
 if TYPE_CHECKING:
     from ..encoding.targets import Target
+    from .residuals import Residuals
 
 #: Candidates for the distances between classes: powers of the variance of a direction, and factors.
 #: With the covariance of public rows, a power below 1 makes noise in directions of little variance
@@ -51,12 +51,12 @@ _NODES = 40
 
 #: Smallest mean curvature. With less, the discriminants are sure of nearly all records, and often
 #: too sure: on diamonds, with a tenth of it, accuracy was lower by 0.03.
-_LEAST_CURVATURE = 0.05
+_MIN_CURVATURE = 0.05
 
 #: Length of the step. A whole step is too long where few columns decide the class of some records,
 #: because the curvature there is larger than its mean: on Adult, AUC was then lower by 0.01. From
 #: 0.5 to 0.7, results were equal on Adult, pensions and very happy.
-_LENGTH_OF_STEP = 0.6
+_STEP_LENGTH = 0.6
 
 
 class Discriminants:
@@ -73,7 +73,8 @@ class Discriminants:
         Published sums.
     residuals : Residuals or None, default=None
         Published sums of rows times residuals of the discriminants from `sums` alone, for two
-        classes. If given, the slopes and constants are changed by one step of logistic regression.
+        classes. If given, the slopes are changed by a step of logistic regression. Their last
+        column is constant, so it changes the intercept. `draw` does not depend on residuals.
 
     Attributes
     ----------
@@ -130,14 +131,15 @@ class Discriminants:
         self._means = mean + away @ basis.T
         self._spread = (basis @ turn) * np.sqrt(within)
         if residuals is not None:
-            step = self._step(residuals, moment, least)
+            step = self._newton_step(residuals, moment, least)
             self.slopes = self.slopes + np.outer([-0.5, 0.5], step)
 
-    def _step(self, residuals: Residuals, moment: np.ndarray, least: float) -> np.ndarray:
+    def _newton_step(self, residuals: Residuals, moment: np.ndarray, least: float) -> np.ndarray:
         """Return the change of the slopes of the log odds by a step of logistic regression.
 
-        The published gradient is shrunk by its noise, direction by direction, and divided by the
-        expected curvature: the moment of rows times the mean curvature of the log likelihood.
+        The published gradient is shrunk by its noise and its sampling variance, direction by
+        direction. It is divided by an approximate curvature, the moment of rows times the mean
+        curvature of the log likelihood, and multiplied by `_STEP_LENGTH`.
         """
         moment_of, basis = np.linalg.eigh(moment)
         moment_of = np.maximum(moment_of, least)
@@ -150,12 +152,13 @@ class Discriminants:
             n_free=1.0,
             powers=_POWERS_WITH_PUBLIC_ROWS,
         )
-        return _LENGTH_OF_STEP * (basis @ (gradient[0] / (curvature * moment_of)))
+        return _STEP_LENGTH * (basis @ (gradient[0] / (curvature * moment_of)))
 
     def _curvature(self) -> tuple[float, float]:
         """Return the mean curvature of the log likelihood, and the mean square of the residuals.
 
         Both are expected values if the discriminants are right, with the weights of the residuals.
+        The curvature is at least `_MIN_CURVATURE`.
         """
         nodes, weight = hermegauss(_NODES)
         slope, constant = self.log_odds
@@ -163,9 +166,9 @@ class Discriminants:
         odds = odds + np.linalg.norm(slope @ self._spread) * nodes
         weight = self._share[:, None] * weight / weight.sum()
         proba = expit(odds)
-        less, more = np.minimum(proba, 1 - proba), np.maximum(proba, 1 - proba)
-        curvature, square = (weight * less).sum(), (weight * less / more).sum()
-        return max(curvature, _LEAST_CURVATURE), square
+        smaller, larger = np.minimum(proba, 1 - proba), np.maximum(proba, 1 - proba)
+        curvature, square = (weight * smaller).sum(), (weight * smaller / larger).sum()
+        return max(curvature, _MIN_CURVATURE), square
 
     @property
     def log_odds(self) -> tuple[np.ndarray, float]:

@@ -409,7 +409,7 @@ def centre_record(name: str, contribution: Contribution, *, noise_multiplier: fl
 def sums_cost(
     noise_multiplier: float, contribution: Contribution, orders: ArrayLike = DEFAULT_ORDERS
 ) -> Cost:
-    """Return the cost of the mean and all sums.
+    """Return the cost of the mean, all sums and, if they are released, the residuals.
 
     Parameters
     ----------
@@ -431,7 +431,8 @@ def sums_cost(
     most ``1 / noise_multiplier``. The noise of each block has a standard deviation of at least
     ``noise_multiplier / STEP`` steps, so the extra cost of discrete noise is at most its cost at
     this number of steps; see `rdp.discrete_gaussian_mu_squared`. Renyi cost: Canonne, Kamath,
-    Steinke (2020), Proposition 5.
+    Steinke (2020), Proposition 5. Residuals depend on published sums only, and have their own part
+    of mu squared (adaptive composition: Dong, Roth, Su 2022).
     """
     check_contribution(contribution)
     changed = contribution.l2_squared

@@ -19,10 +19,10 @@ __all__ = ["MethodChoice", "MethodParameters", "PublicCounts", "choose_method", 
 _MAX_COLUMNS_OF_CELLS = 15
 _RECORDS_PER_NUMBER = 300
 
-#: Minimal number of records for each encoded number (at epsilon 1) for two classes, where residuals
-#: make class sums more accurate. With 75 to 600 records for each number, class sums had an AUC that
-#: was higher by 0.006 on Adult; with 750, it was lower by 0.005 on pensions.
-_RECORDS_PER_NUMBER_OF_TWO = 700
+#: The same for two classes, whose residuals make class sums more accurate: with 75 to 600 records
+#: for each number, AUC of class sums was higher by 0.006 on Adult than that of cells; with 750, it
+#: was lower by 0.005 on pensions.
+_RECORDS_PER_NUMBER_OF_TWO_CLASSES = 700
 
 #: Minimal number of records for each column (at epsilon 1), and minimal share of the records with
 #: numbers alone, for which cells of synthetic rows are as accurate as class sums, and far more
@@ -97,7 +97,7 @@ class PublicCounts:
     n_public : int
         Number of public rows; 0 without public rows.
     n_classes : int
-        Number of classes; for several targets, the largest.
+        Number of classes; for several targets, the largest. 0 if they are not known yet.
     n_columns : int
         Number of columns. With public rows, the number of encoded columns.
     n_encoded : int
@@ -223,15 +223,17 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
     if counts.estimates_need_all:
         return MethodChoice("sums", "by default, as estimated edges need all of epsilon")
     epsilon = 1.0 if parameters.epsilon is None else check_positive("epsilon", parameters.epsilon)
-    n_records = 0 if counts.n_records is None else counts.n_records
-    per_number = n_records * epsilon / counts.n_encoded
-    few = "by default, where cells of synthetic rows would hold few records"
-    if per_number < _RECORDS_PER_NUMBER or counts.n_columns > _MAX_COLUMNS_OF_CELLS:
+    n_records = 0 if counts.n_records is None else counts.n_records * epsilon
+    has_few = n_records < _RECORDS_PER_NUMBER * counts.n_encoded
+    if has_few or counts.n_columns > _MAX_COLUMNS_OF_CELLS:
+        few = "by default, where cells of synthetic rows would hold few records"
         return MethodChoice("sums", few)
-    is_of_classes = not issubclass(parameters.target_type, NumberTarget) and counts.n_targets == 1
-    may_be_two = is_of_classes and counts.n_classes in (0, 2)
-    if may_be_two and per_number < _RECORDS_PER_NUMBER_OF_TWO:
-        return MethodChoice("sums", few, is_fixed=False)
+    is_of_numbers = issubclass(parameters.target_type, NumberTarget)
+    may_have_residuals = not is_of_numbers and counts.n_targets == 1 and counts.n_classes in (0, 2)
+    n_needed = _RECORDS_PER_NUMBER_OF_TWO_CLASSES * counts.n_encoded
+    if may_have_residuals and n_records < n_needed:
+        reason = "by default, as residuals make class sums of two classes more accurate than cells"
+        return MethodChoice("sums", reason, is_fixed=False)
     reason = "by default, as cells of synthetic rows hold many records"
     return _unless_rare(reason, parameters, counts)
 

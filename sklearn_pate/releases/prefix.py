@@ -102,16 +102,18 @@ def fixed_by(inputs: Inputs, plan: Plan) -> dict[str, Any]:
     """
     spent = spent_of(plan)
     estimator, cost = inputs.estimator, plan.cost
-    synthesizer = None
+    synthesizer = n_steps = None
     if inputs.synthesis is not None:
         own = inputs.synthesis.synthesizer
         params = own.get_params(deep=False).items()
         params = {name: value for name, value in params if name not in _OF_SPEED}
         columns = [getattr(own, name, None) for name in ("schema_", "undeclared")]
         synthesizer = type(own).__name__, _plain(params), _plain(columns)
+        n_steps = own.n_steps
     steps = [cost] if cost.earlier is None else [cost, cost.earlier, *cost.branches]
     return {
         "synthesizer or schema": synthesizer,
+        "number of records": n_steps,  # class sums of many records have one more step
         "classes": (inputs.target, spent.not_covered, inputs.first_release is None),
         "unit or partition": (spent.unit, spent.relation),
         "epsilon": as_cap(estimator.epsilon, estimator.delta),

@@ -135,7 +135,10 @@ def _read(
     with open(path, "rb") as file:
         found = os.fstat(file.fileno())
         if (found.st_dev, found.st_ino) != (device, inode):
-            raise ReplacedFileError("another file is at the path of the private rows")
+            raise ReplacedFileError(
+                "the file of the private rows was replaced while it was read. Keep it unchanged "
+                "during a fit, or give an array in memory"
+            )
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
             rows = np.ndarray(shape, dtype, mapping, place, strides)
             copied = rows.copy(order="K")

@@ -34,7 +34,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..exceptions import TeacherError, warn
 from .isolation import attempt, suppress_output
-from .mapped import Packer
+from .mapped import Packer, ReplacedFileError
 
 #: Number of times that new workers repeat the tasks of a worker process that died.
 _N_RETRIES = 2
@@ -224,6 +224,8 @@ def add_up(
                 elif on_done is not None:
                     on_done(n_done)
         except WorkerDeathError as error:
+            problems.append(str(error))
+        except ReplacedFileError as error:
             problems.append(str(error))
         except Exception as error:  # its text may contain data, even whole results
             problems.append(

@@ -1425,7 +1425,7 @@ class ReleasedSums(ReleasedProba):
 
     @cached_property
     def discriminants(self) -> Discriminants:
-        """Linear discriminants from the sums, `class_sums.discriminants.Discriminants`."""
+        """Linear discriminants from the sums and, if they are released, the residuals."""
         return Discriminants(self.sums, self.residuals)
 
     @property
@@ -1474,11 +1474,13 @@ class ReleasedSums(ReleasedProba):
         ]
 
 
-#: Minimal signal for residuals: the number of records, divided by the length of the noise on the
-#: class sums. With signals of 5 to 60, on breast cancer and on Adult at epsilon 0.1, residuals
-#: lowered AUC by up to 0.04 and accuracy by up to 0.1. With signals above 90, AUC rose by up to
-#: 0.02 on most tables; docs/results/rules_residuals.csv has tables on which nothing was set.
+#: Minimal signal for residuals, see `ClassSumsSynthesizer._signal`. With signals of 5 to 60, on
+#: breast cancer and on Adult at epsilon 0.1, residuals lowered AUC by up to 0.04 and accuracy by up
+#: to 0.1; docs/results/rules_residuals.csv has tables on which nothing was set.
 _MIN_SIGNAL_OF_RESIDUALS = 80
+
+#: Guessed length of the encoding of an undeclared column, for this signal.
+_NUMBERS_PER_COLUMN = 4
 
 #: Name of the class sums, for statements.
 _CLASS_SUMS = "noisy sums of the columns, by class"
@@ -1493,10 +1495,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     followed by class counts, sums by class and the second moment about this mean, with Gaussian
     noise. They determine linear discriminants, and the class means and the covariance of the
     synthetic rows. If ``epsilon_fraction`` is 1, the default student predicts by these
-    discriminants. For two classes, they are then improved: the sums of the encoded records, each
-    multiplied by its residual (the label minus the predicted probability), are released last, and
-    a step of logistic regression follows from them. With a lower fraction, records or
-    teachers vote on the synthetic rows.
+    discriminants. Then, for two classes and enough records, a last release improves them: the sums
+    of the encoded records, each multiplied by its residual (the label minus the predicted
+    probability, divided by the probability of the more likely class). With a lower fraction,
+    records or teachers vote on the synthetic rows.
 
     It suits many columns with small effects. Sums do not capture interactions of columns, such as
     their product. If there are many records compared with the noise, numbers with estimated edges
@@ -1540,8 +1542,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     References
     ----------
     McSherry, Mironov (2009) release such moments for recommendations. Benaych-Georges, Nadakuditi
-    (2011) separate eigenvalues from noise. Le Cam (1956): one step from an estimate by moments is
-    as efficient as the maximum of the likelihood.
+    (2011) separate eigenvalues from noise. Le Cam (1956): one step from a first estimate towards
+    the maximum of the likelihood.
 
     Examples
     --------
@@ -1567,9 +1569,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     _converts_blocks = True
     _n_classes = 2
 
-    #: Whether the labels are of one target with two classes, and whether the residuals of the
-    #: discriminants are released as well; `declare` and `planned_for` set them.
+    #: Whether the labels are of one target with two classes, set by `declare`.
     _has_two_classes = False
+
+    #: Whether the residuals of the discriminants are released as well, set by `planned_for`.
     _has_residuals = False
 
     _estimates_within_bounds = True
@@ -1608,22 +1611,30 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
         """Return a copy for a number of records and limits; see `Synthesizer.planned_for`.
 
-        Residuals are released if there are two classes, the class sums are the model, and their
-        signal is sufficient.
+        Residuals are released if there are two classes, the class sums are the model, the number of
+        records is public, and the signal is sufficient.
         """
-        planned = super().planned_for(n_records=n_records, epsilon=epsilon, delta=delta)
-        if not (self._has_two_classes and self.epsilon_fraction == 1):
-            return planned
-        if n_records is not None:
-            mu = gdp_mu(1.0 if epsilon is None else epsilon, delta)
-            if self.noise_multiplier is not None:
-                mu = 1 / checked_scale(self, "noise_multiplier")
-            noise = noise_sizes(mu, n_classes=2)[1] * math.sqrt(self.n_encoded)
-            if n_records < _MIN_SIGNAL_OF_RESIDUALS * noise:
-                return planned
-        planned = copy(planned)
-        planned._has_residuals = True
+        planned = copy(super().planned_for(n_records=n_records, epsilon=epsilon, delta=delta))
+        planned._has_residuals = (
+            self._has_two_classes
+            and self.epsilon_fraction == 1
+            and self._signal(n_records, epsilon, delta) >= _MIN_SIGNAL_OF_RESIDUALS
+        )
         return planned
+
+    def _signal(self, n_records: int | None, epsilon: float | None, delta: float) -> float:
+        """Return the number of records divided by the length of the noise on the class sums.
+
+        The noise is that of class sums that get all of epsilon. Return 0 if the number is private.
+        """
+        if n_records is None:
+            return 0.0
+        if self.noise_multiplier is None:
+            mu = gdp_mu(1.0 if epsilon is None else epsilon, delta)
+        else:
+            mu = 1 / checked_scale(self, "noise_multiplier")
+        width = self.n_encoded + (_NUMBERS_PER_COLUMN - 1) * len(self._places)
+        return n_records / (noise_sizes(mu, n_classes=2)[1] * math.sqrt(width))
 
     @property
     def _statistics(self) -> str:  # type: ignore[override]
@@ -1729,7 +1740,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         sums = f"{number} for each of {sum(numbers)} classes{several}, of {columns}"
         then = ""
         if self._has_residuals:
-            then = f"; then sums of rows times residuals, with {self._noise_of_residuals():.3g}"
+            sd = self._noise_of_residuals()
+            then = f"; then sums of rows times residuals, with noise of {sd:.3g} on each"
         return f"{sums}, with {noise}{records}{then}"
 
     def _noise_sizes(self, n_classes: NClasses) -> tuple[float, float, float]:
