@@ -8,6 +8,7 @@ import traceback
 import warnings
 from functools import partial
 from itertools import combinations, combinations_with_replacement, product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -44,7 +45,13 @@ from sklearn_pate.schema_release.counts import (
     range_bins,
     schema_contribution,
 )
-from sklearn_pate.schema_release.estimates import consistent, edges_of, estimated, kinds_of
+from sklearn_pate.schema_release.estimates import (
+    consistent,
+    edges_of,
+    estimated,
+    is_far_from_zero,
+    kinds_of,
+)
 from sklearn_pate.synthesis import ClassSumsSynthesizer, MarginalSynthesizer
 
 REPLACED, JOINED = (
@@ -1154,6 +1161,18 @@ def test_numbers_far_from_zero_are_reported(first, is_far):
         clf.fit(numbers[:, None].astype(float), np.arange(20_000) % 2)
     assert (len(clf.schema_.columns[0]) <= 4) == is_far
     assert any("far from zero" in str(warning.message) for warning in caught) == is_far
+
+
+@cases(
+    "edges, is_far",
+    ((5.0, 6.0), True),
+    ((1.0, 16.0), True),  # noise has doubled one interval
+    ((1.0, 20.0), False),
+    ((1.0, 4.0, 10.0), False),
+    ((-1.0, 5.0), False),
+)
+def test_few_edges_of_one_sign_are_far_from_zero(edges, is_far):
+    assert is_far_from_zero(SimpleNamespace(edges=edges)) == is_far
 
 
 def test_arrays_of_floats_with_estimated_columns_are_not_copied():

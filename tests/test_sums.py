@@ -1217,3 +1217,23 @@ def test_fit_does_not_continue_with_or_without_residuals(n_records, n_now, monke
         clf.fit(X[:n_now], y[:n_now])
     clf.fit(X[:n_records], y[:n_records])
     assert 0.99 < clf.privacy_spent_.epsilon <= 1
+
+
+@cases(
+    "n_records, n_classes, n_targets, name",
+    (2999, 2, 1, "sums"),
+    (2999, 3, 1, "sums"),
+    (3001, 2, 1, "sums"),  # residuals
+    (3001, 0, 1, "sums"),  # not known yet: there may be two
+    (3001, 3, 1, "neighbors"),
+    (3001, 2, 2, "neighbors"),
+    (6999, 2, 1, "sums"),
+    (7001, 2, 1, "neighbors"),
+)
+def test_two_classes_without_public_rows_vote_in_cells_with_more_records(
+    n_records, n_classes, n_targets, name
+):
+    counts = {"n_records": n_records, "n_classes": n_classes, "n_targets": n_targets}
+    counts = PublicCounts(n_columns=5, n_encoded=10, **counts)
+    choice = choose_method(MethodParameters(has_public_rows=False), counts)
+    assert choice.name == name and choice.is_fixed == (n_records < 3000)
