@@ -581,12 +581,9 @@ def publish_centre(gathered: GatheredTotal, sd: float, rng: np.random.Generator)
     """
     step = STEP / gathered.whole
     total = noisy_sums(gathered.total, sd, step, rng)
-    count = max(
-        noisy_sums(gathered.n_records * STEPS_PER_UNIT, sd / WITHOUT_PUBLIC_ROWS.counts, step, rng)[
-            0
-        ],
-        sd,
-    )
+    number = gathered.n_records * STEPS_PER_UNIT
+    noisy = noisy_sums(number, sd / WITHOUT_PUBLIC_ROWS.counts, step, rng)
+    count = max(noisy[0], sd)
     mean = total / count
     variance = (sd / count) ** 2
     seen = max(mean @ mean, variance)
