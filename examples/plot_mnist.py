@@ -14,9 +14,9 @@ The epsilons of the first table are of two kinds. "published bound" and "exact" 
 they are private, and as the papers print them. "data-independent" is `privacy_spent_`, which may be
 published.
 
-Takes about half an hour on 2 cores (a student takes a minute). Needs the MNIST files below
-``$SKLEARN_PATE_DATA`` or a network connection, and the extras ``torch`` and ``plot``. Give a file
-name to save the figure.
+Takes about half an hour on 2 cores (a student takes a minute), less with a GPU. Needs the MNIST
+files below ``$SKLEARN_PATE_DATA`` or a network connection, and the extras ``torch`` and ``plot``.
+Give a file name to save the figure.
 """
 
 import dataclasses
@@ -39,6 +39,7 @@ from sklearn_pate.datasets import fetch_mnist
 from sklearn_pate.neural import RandomAffine, VATClassifier
 from sklearn_pate.students import SoftLabelClassifier
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 start = time.monotonic()
 
 
@@ -97,12 +98,12 @@ network = NeuralNetClassifier(
     iterator_valid__batch_size=1000,
     train_split=None,
     classes=list(range(10)),
-    device="cpu",  # or "cuda"
+    device=DEVICE,
 )
 pate = PATEClassifier(
     network,
     n_teachers=250,
-    student=VATClassifier(augment=RandomAffine(), max_epochs=10, verbose=1),
+    student=VATClassifier(augment=RandomAffine(), max_epochs=10, device=DEVICE, verbose=1),
     epsilon=None,
     classes=range(10),
     keep_teachers=True,
