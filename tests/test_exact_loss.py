@@ -134,6 +134,8 @@ FEW[0] = 0
 DATA = (X, FEW)
 #: So many records that the residuals of class sums are released, too; labels follow from nothing.
 MORE = (np.tile(X, (10, 1)), np.append(0, RNG.integers(0, 2, 10 * N - 1)))
+#: Three classes, and a first record of the rarest.
+OF_THREE = (MORE[0], np.append(2, RNG.choice(3, size=10 * N - 1, p=[0.48, 0.48, 0.04])))
 FRAME = pd.DataFrame({"number": X[:, 0], "text": np.where(X[:, 1] > 0, "x", "w")})
 
 #: For each path, the fit, the data, other first records, and the least part of the stated epsilon.
@@ -193,6 +195,12 @@ PATHS = {
         MORE,
         [((1.0, 1.0), 1)],
         0.95,
+    ),
+    "sums and residuals of three classes": (
+        of_classes(method="sums", classes=[0, 1, 2], schema=[(-1, 0, 1)] * 2),
+        OF_THREE,
+        [((-1.0, -1.0), 2), ((1.0, 1.0), 1)],
+        0.9,
     ),
     "sums, residuals, estimated schema": (
         of_classes(method="sums"),

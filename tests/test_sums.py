@@ -322,23 +322,28 @@ def test_sampled_noise_matches_the_claimed_mu(global_random_seed, monkeypatch):
 
 # --- residuals ------------------------------------------------------------------------------------
 
-LINEAR = np.array([1.5, -0.5, 0.2]), 0.3
+#: Slopes and constants, by the number of classes. Class 2 is always the least likely.
+LINEAR = {
+    2: (np.array([[0.0, 0.0, 0.0], [1.5, -0.5, 0.2]]), np.array([0.0, 0.3])),
+    3: (np.array([[0.1, 0.2, 0.0], [0.2, -0.1, 0.2], [0.0, 0.1, 0.1]]), np.array([0.0, 0.0, -2.0])),
+}
 
 
-def of_residuals(psi, codes, **given):
+def of_residuals(psi, codes, n_classes=2, **given):
     """Return the sums of rows times residuals, as multiples of the noise at a mu of 1."""
     part = ticks_of(len(psi), **given)
-    gathered = residuals.gather_residuals(psi, codes, part, Still(None), LINEAR)
+    gathered = residuals.gather_residuals(psi, codes, part, Still(None), LINEAR[n_classes])
     step = statistic.STEP / 2**12 / gathered.whole
     return gathered.total.astype(float) * step / residuals.noise_of_residuals(1.0)
 
 
 @cases("kind", "records", "weights", "groups")
-def test_sums_of_residuals_equal_their_definition(kind, monkeypatch):
+@pytest.mark.parametrize("n_classes", LINEAR)
+def test_sums_of_residuals_equal_their_definition(n_classes, kind, monkeypatch):
     """In several blocks."""
     monkeypatch.setattr(statistic, "_ROWS", 64)
     rng = np.random.default_rng(0)
-    psi, codes = unit(rng.normal(size=(300, 2))), rng.integers(2, size=300)
+    psi, codes = unit(rng.normal(size=(300, 2))), rng.integers(n_classes, size=300)
     given, amount = {}, np.ones(300)
     if kind == "weights":
         given["weight"] = rng.random(300)
@@ -347,31 +352,54 @@ def test_sums_of_residuals_equal_their_definition(kind, monkeypatch):
         given["units"] = np.repeat(np.arange(100), 3)
         amount = np.full(300, np.floor(2**12 / 3) / 2**12)
     rows = np.column_stack([psi, np.zeros(300)])
-    proba = LogisticRegression().fit(psi, codes)
-    proba.coef_, proba.intercept_ = LINEAR[0][None, :2], np.array([LINEAR[1]])
-    proba = proba.predict_proba(psi)
-    expected = ((codes - proba[:, 1]) / proba.max(axis=1) * amount) @ rows / 2
-    assert of_residuals(psi, codes, **given) == pytest.approx(expected, abs=300 * 2**-11)
+    slopes, constants = LINEAR[n_classes]
+    expected = np.zeros((n_classes, 3))
+    for row, code, own in zip(rows, codes, amount, strict=True):
+        odds = np.exp(slopes @ row + constants)
+        away = np.eye(n_classes) - odds / odds.sum()  # a row for each label
+        longest = np.linalg.norm(away, axis=1).max()
+        expected += own * np.outer(away[code] / longest, row) / 2
+    found = of_residuals(psi, codes, n_classes, **given)
+    assert found == pytest.approx(expected, abs=300 * 2**-12)
+
+
+def test_residuals_of_two_classes_are_those_of_one_probability():
+    """The label minus the probability of 1, divided by the larger probability."""
+    rng = np.random.default_rng(0)
+    psi, codes = unit(rng.normal(size=(300, 2))), rng.integers(2, size=300)
+    slopes, constants = LINEAR[2]
+    rows = np.column_stack([psi, np.zeros(300)])
+    proba = expit(rows @ slopes[1] + constants[1])
+    expected = ((codes - proba) / np.maximum(proba, 1 - proba)) @ rows / 2
+    found = of_residuals(psi, codes)
+    assert found[1] == pytest.approx(expected / math.sqrt(2), abs=300 * 2**-12)
+    np.testing.assert_allclose(found[0], -found[1], atol=1e-9)
 
 
 @cases("kind", "records", "weights", "groups")
 @pytest.mark.parametrize("n_changed", [1, 2])
-def test_sums_of_residuals_change_at_most_by_the_claimed_mu(n_changed, kind):
-    """The limit is reached by one record with another label whose probability is a half."""
+@pytest.mark.parametrize("n_classes", LINEAR)
+def test_sums_of_residuals_change_at_most_by_the_claimed_mu(n_classes, n_changed, kind):
+    """The limit is reached by the label of a class that is least likely.
+
+    Of two classes, by another label of one row; of three, by the opposite row.
+    """
     rng, found = np.random.default_rng(0), []
     size = 3 if kind == "groups" else 1
     for k in range(400):
         first, second = (unit(rng.normal(size=(size, 2))) for _ in range(2))
-        codes = [rng.integers(2, size=size) for _ in range(2)]
+        codes = [rng.integers(n_classes, size=size) for _ in range(2)]
         if k % 2:  # as far as can be
-            first = np.tile([[0.38 / 3, 0.98]], (size, 1))  # log odds of 0
+            first = np.tile([[0.38 / 3, 0.98]], (size, 1))  # of two classes, log odds of 0
             second, codes = first, [np.zeros(size, int), np.ones(size, int)]
+            if n_classes == 3:
+                second, codes = -first, [np.full(size, 2)] * 2
         given = {"units": np.zeros(size, dtype=int)} if kind == "groups" else {}
         if kind == "weights":
             given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
-        change = of_residuals(first, codes[0], **given)
+        change = of_residuals(first, codes[0], n_classes, **given)
         if n_changed == 2:
-            change = change - of_residuals(second, codes[1], **given)
+            change = change - of_residuals(second, codes[1], n_classes, **given)
         found.append(np.linalg.norm(change))
     limit = n_changed / 2
     assert 0.95 * limit < max(found) <= limit
@@ -381,15 +409,22 @@ def test_sums_of_residuals_change_at_most_by_the_claimed_mu(n_changed, kind):
 def test_noise_on_residuals_has_the_claimed_size(global_random_seed):
     """300 draws, as for the class sums."""
     rng = np.random.default_rng(global_random_seed)
-    gathered = residuals.GatheredResiduals(np.zeros(3, dtype=np.int64), 1)
+    gathered = residuals.GatheredResiduals(np.zeros((2, 3), dtype=np.int64), 1)
     sd = residuals.noise_of_residuals(0.5)
-    noise = [residuals.publish_residuals(gathered, sd, rng).total[0] for _ in range(300)]
+    noise = [residuals.publish_residuals(gathered, sd, rng).total[1, 0] for _ in range(300)]
     assert sd == pytest.approx(4.0) and abs(np.std(noise) / 4.0 - 1) < 4.9 / np.sqrt(600)
 
 
 @pytest.mark.parametrize("bad", [np.nan, 1.1])
 def test_rows_too_long_or_not_finite_have_no_residual(bad):
     assert not of_residuals(np.array([[bad, 0.5], [0.0, 0.0]]), np.array([0, 1])).any()
+
+
+def noiseless_residuals(psi, codes, before, centre):
+    """Return residuals of discriminants without noise, as if they had little."""
+    linear = before.slopes, before.constants
+    gathered = residuals.gather_residuals(psi, codes, ticks_of(len(psi)), centre, linear)
+    return residuals.Residuals(gathered.total * statistic.STEP / 2**12, sd=1e-3)
 
 
 def test_residuals_correct_discriminants_where_classes_are_not_normal(monkeypatch):
@@ -399,30 +434,48 @@ def test_residuals_correct_discriminants_where_classes_are_not_normal(monkeypatc
     X = np.column_stack([np.where(rng.random(n) < 0.05, 1.0, 0.0), rng.uniform(-1, 1, size=n)])
     truth = -2 + X @ [6.0, 1.5]
     codes = (rng.random(n) < expit(truth)).astype(int)
-    psi = unit(np.column_stack([X, np.ones(n)]))
-    sums = noiseless(psi, codes, ClassTarget([0, 1]), monkeypatch)
+    centre = statistic.Centre(X.mean(axis=0))
+    sums = noiseless(X, codes, ClassTarget([0, 1]), monkeypatch, centre)
     before = Discriminants(sums)
-    gathered = residuals.gather_residuals(psi, codes, ticks_of(n), Still(None), before.log_odds)
-    step = statistic.STEP / 2**12
-    published = residuals.Residuals(gathered.total * step, sd=1e-3)
-    after = Discriminants(sums, published)
-    loss = [
-        log_loss(codes, softmax(d.linear(Still(None).apply(psi)), axis=1)) for d in (before, after)
-    ]
+    after = Discriminants(sums, noiseless_residuals(X, codes, before, centre))
+    loss = [log_loss(codes, softmax(d.linear(centre.apply(X)), axis=1)) for d in (before, after)]
     best = log_loss(codes, expit(truth))
     assert loss[1] - best < 0.4 * (loss[0] - best)
     # Nothing published but noise: nearly nothing changes
-    noise = residuals.Residuals(rng.normal(scale=1e3, size=4), sd=1e3)
-    assert np.abs(Discriminants(sums, noise).slopes - before.slopes).max() < 0.1
+    noise = residuals.Residuals(rng.normal(scale=1e3, size=(2, 3)), sd=1e3)
+    after = Discriminants(sums, noise)
+    scale = after.constants[1] / before.constants[1]
+    assert abs(math.log(scale)) < 0.5
+    assert np.abs(after.slopes - scale * before.slopes).max() < 0.1
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0])
+def test_residuals_multiply_discriminants_that_are_too_sure(scale, monkeypatch):
+    """Labels are drawn from discriminants of three classes, multiplied by the scale."""
+    rng = np.random.default_rng(0)
+    n = 30_000
+    codes = rng.integers(3, size=n)
+    means = rng.normal(scale=0.5, size=(3, 8))
+    X = means[codes] + rng.normal(size=(n, 8))
+    centre = statistic.Centre(X.mean(axis=0))
+    sums = noiseless(X, codes, ClassTarget(range(3)), monkeypatch, centre)
+    before = Discriminants(sums)
+    proba = softmax(scale * before.linear(centre.apply(X)), axis=1)
+    labels = (rng.random((n, 1)) > proba.cumsum(axis=1)).sum(axis=1)
+    after = Discriminants(sums, noiseless_residuals(X, labels, before, centre))
+    found = (after.slopes * before.slopes).sum() / (before.slopes**2).sum()
+    assert found == pytest.approx(scale, rel=0.1)
+    assert np.abs(after.slopes - found * before.slopes).max() < 0.3
 
 
 @cases(
     "n_records, epsilon, classes, has_residuals",
     (3000, 1.0, 2, True),
     (300, 1.0, 2, False),
-    (3000, 1.0, 3, False),
+    (3000, 1.0, 3, True),
+    (3000, 1.0, 40, False),
 )
-def test_residuals_are_released_for_two_classes_and_many_records(
+def test_residuals_are_released_for_many_records(
     n_records, epsilon, classes, has_residuals
 ):
     rng = np.random.default_rng(0)
@@ -513,10 +566,10 @@ def test_mean_cost_equals_sums_over_outcomes():
 # --- what is read from them ----------------------------------------------------------------------
 
 
-def noiseless(psi, codes, target, monkeypatch):
+def noiseless(psi, codes, target, monkeypatch, centre=Still(None)):
     monkeypatch.setattr(statistic, "noisy_sums", without_noise)
     part = ticks_of(len(psi), target=target)
-    return released(psi, codes, part, Still(None), 1e-3, 1e-3, None, target=target)
+    return released(psi, codes, part, centre, 1e-3, 1e-3, None, target=target)
 
 
 def test_discriminants_without_noise_equal_linear_discriminant_analysis(monkeypatch):

@@ -1,12 +1,12 @@
 """Private part of the residuals, and their noise.
 
-After the class sums, their discriminants predict each record. The residual of a record is its label
-(0 or 1) minus the predicted probability of 1, divided by the probability of the more likely class.
-It is between -1 and 1, and its expected value is 0 if the prediction is right. The division lets
-residuals of uncertain records be as large, at the same sensitivity. The sums of the rows times
-their residuals are released, with Gaussian noise. They are the gradient of the log likelihood of
-logistic regression, with a weight for each record. `discriminants.Discriminants` makes a damped
-Newton step.
+After the class sums, their discriminants predict each record. The residual of a record is a vector
+with a number for each class: the one-hot label minus the predicted probabilities, divided by the
+largest length that this difference has with any label. So its length is at most 1, and its expected
+value is 0 if the prediction is right. The division lets residuals of uncertain records be as large,
+at the same sensitivity. For each class, the sums of the rows times their residuals are released,
+with Gaussian noise. They are the gradient of the log likelihood of logistic regression, with a
+weight for each record. `discriminants.Discriminants` makes a damped Newton step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import softmax
 
 from ..runtime.sites import plus
 from ..secure import exact_type
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Fraction of mu**2 that is spent on the residuals; the mean and the class sums get the rest.
 RESIDUAL_FRACTION = 0.4
 
-#: Ticks of a residual of 1. A block has few enough rows for exact floats: 4096 rows of 2**14 steps,
+#: Ticks of a residual of length 1. A block has few enough rows for exact floats: 4096 rows of 2**14 steps,
 #: times 2**12 ticks of a residual and 2**12 ticks of a record, are 2**50.
 _TICKS = 2**12
 
@@ -40,7 +40,7 @@ class GatheredResiduals(NamedTuple):
 
     Attributes
     ----------
-    total : ndarray of shape (n_columns,), int
+    total : ndarray of shape (n_classes, n_columns), int
     whole : int
         Ticks of a whole record, from `statistic.ticks_of`.
     """
@@ -59,7 +59,7 @@ class Residuals(NamedTuple):
 
     Attributes
     ----------
-    total : ndarray of shape (n_columns,)
+    total : ndarray of shape (n_classes, n_columns)
     sd : float
         Standard deviation of the noise on each sum.
     """
@@ -71,9 +71,10 @@ class Residuals(NamedTuple):
 def noise_of_residuals(mu: float) -> float:
     """Return the standard deviation of the noise on each sum, in records.
 
-    Rows have a length of at most 1, and residuals a size of at most 1. So the sums change by at
-    most 2 if a record is replaced, and by at most 1 if a record is added or removed. The ratio of
-    the squares, 1/4, is below `WITHOUT_PUBLIC_ROWS.one_changed`.
+    Rows and residuals have a length of at most 1, so the length of all their products together is
+    at most 1. All sums together change by at most 2 if a record is replaced, and by at most 1 if a
+    record is added or removed. The ratio of the squares, 1/4, is below
+    `WITHOUT_PUBLIC_ROWS.one_changed`.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def gather_residuals(
     codes: np.ndarray,
     part: tuple[np.ndarray, int],
     centre: Centre,
-    linear: tuple[np.ndarray, float],
+    linear: tuple[np.ndarray, np.ndarray],
     *,
     n_jobs: int | None = None,
     encode: Callable[[Rows], np.ndarray] = np.asarray,
@@ -98,9 +99,9 @@ def gather_residuals(
     Parameters
     ----------
     rows, codes, part, centre, n_jobs, encode
-        As in `statistic.gather_sums`; the codes are 0 and 1.
-    linear : (ndarray of shape (n_columns,), float)
-        Published slopes and constant of the log odds of class 1.
+        As in `statistic.gather_sums`.
+    linear : (ndarray of shape (n_classes, n_columns), ndarray of shape (n_classes,))
+        Published slopes and constants of the logarithms of the class probabilities.
     """
     amount, whole = part
     kind = exact_type(len(amount) * whole * STEPS_PER_UNIT * _TICKS)
@@ -133,17 +134,20 @@ def _residuals_of(
     codes: np.ndarray,
     *,
     centre: Centre,
-    linear: tuple[np.ndarray, float],
+    linear: tuple[np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray]:
     """Return the sums of the rows of a block, in whole steps, times residuals in whole ticks.
 
-    The log odds of each row are summed by themselves: in a matrix product, their rounding could
-    depend on other rows.
+    The sum over the columns of a row is computed by itself: in a matrix product, its rounding could
+    depend on other rows. Ticks are truncated towards zero, and the sum of their squares is a whole
+    number, so rounding of floats cannot make a residual longer than `_TICKS`.
     """
-    steps = whole_steps(centre.apply(psi))
-    slopes, constant = linear
-    odds = (steps * STEP * slopes).sum(axis=1) + constant
-    proba = expit(odds)
-    residuals = ((codes == 1) - proba) / np.maximum(proba, 1 - proba)
-    ticks = np.trunc(np.clip(residuals, -1, 1) * _TICKS) * amount
-    return ((ticks @ steps.astype(float)).astype(np.int64),)
+    steps = whole_steps(centre.apply(psi)).astype(float)
+    rows = steps * STEP
+    logits = [(rows * slopes).sum(axis=1) + constant for slopes, constant in zip(*linear, strict=True)]
+    proba = softmax(np.column_stack(logits), axis=1)
+    longest = np.sqrt(1 - 2 * proba.min(axis=1) + (proba**2).sum(axis=1))
+    one_hot = codes[:, None] == np.arange(len(logits))
+    residuals = (one_hot - proba) / longest[:, None]
+    ticks = np.trunc(residuals * _TICKS) * amount[:, None]
+    return ((ticks.T @ steps).astype(np.int64),)

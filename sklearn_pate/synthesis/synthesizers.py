@@ -1495,10 +1495,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     followed by class counts, sums by class and the second moment about this mean, with Gaussian
     noise. They determine linear discriminants, and the class means and the covariance of the
     synthetic rows. If ``epsilon_fraction`` is 1, the default student predicts by these
-    discriminants. Then, for two classes and enough records, a last release improves them: the sums
-    of the encoded records, each multiplied by its residual (the label minus the predicted
-    probability, divided by the probability of the more likely class). With a lower fraction,
-    records or teachers vote on the synthetic rows.
+    discriminants. Then, for classes and enough records, a last release improves them: for each
+    class, the sum of the encoded records, each multiplied by its residual (the one-hot label minus
+    the predicted probabilities, divided by a length). With a lower fraction, records or teachers
+    vote on the synthetic rows.
 
     It suits many columns with small effects. Sums do not capture interactions of columns, such as
     their product. If there are many records compared with the noise, numbers with estimated edges
@@ -1569,8 +1569,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     _converts_blocks = True
     _n_classes = 2
 
-    #: Whether the labels are of one target with two classes, set by `declare`.
-    _has_two_classes = False
+    #: Whether the labels are classes of one target, set by `declare`.
+    _has_classes = False
 
     #: Whether the residuals of the discriminants are released as well, set by `planned_for`.
     _has_residuals = False
@@ -1604,19 +1604,20 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """Set the schema of the declared columns; see `Synthesizer.declare`."""
         if target is not None:
             self._n_classes = target.n_values
-        is_one = target is not None and target.n_targets == 1 and not target.splits_votes
-        self._has_two_classes = is_one and self._n_classes == 2
+        self._has_classes = (
+            target is not None and target.n_targets == 1 and not target.splits_votes
+        )
         return super().declare(X, target)
 
     def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
         """Return a copy for a number of records and limits; see `Synthesizer.planned_for`.
 
-        Residuals are released if there are two classes, the class sums are the model, the number of
-        records is public, and the signal is sufficient.
+        Residuals are released if the labels are classes of one target, the class sums are the
+        model, the number of records is public, and the signal is sufficient.
         """
         planned = copy(super().planned_for(n_records=n_records, epsilon=epsilon, delta=delta))
         planned._has_residuals = (
-            self._has_two_classes
+            self._has_classes
             and self.epsilon_fraction == 1
             and self._signal(n_records, epsilon, delta) >= _MIN_SIGNAL_OF_RESIDUALS
         )
@@ -1625,7 +1626,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def _signal(self, n_records: int | None, epsilon: float | None, delta: float) -> float:
         """Return the number of records divided by the length of the noise on the class sums.
 
-        The noise is that of class sums that get all of epsilon. Return 0 if the number is private.
+        The noise is that of class sums that get all of epsilon. Sums of all classes but one count,
+        as those of residuals are zero in total. Return 0 if the number of records is private.
         """
         if n_records is None:
             return 0.0
@@ -1634,7 +1636,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         else:
             mu = 1 / checked_scale(self, "noise_multiplier")
         width = self.n_encoded + (_NUMBERS_PER_COLUMN - 1) * len(self._places)
-        return n_records / (noise_sizes(mu, n_classes=2)[1] * math.sqrt(width))
+        n_numbers = (self._n_classes - 1) * width
+        return n_records / (noise_sizes(mu, n_classes=2)[1] * math.sqrt(n_numbers))
 
     @property
     def _statistics(self) -> str:  # type: ignore[override]
@@ -1764,7 +1767,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         settings: dict[str, Any] = {"n_jobs": self.n_jobs, "encode": encode}
         if not sums:
             return gather_sums(X, codes, part, centre, target=target, **settings)
-        linear = Discriminants(sums[0]).log_odds
+        before = Discriminants(sums[0])
+        linear = before.slopes, before.constants
         return gather_residuals(X, codes, part, centre, linear, **settings)
 
     def publish(
