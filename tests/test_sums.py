@@ -174,6 +174,9 @@ class Still(statistic.Centre):
         return np.column_stack([psi, np.zeros(len(psi))])
 
 
+STILL = Still(None)
+
+
 def without_noise(whole, sd, step, rng):
     return whole.astype(float) * step
 
@@ -203,7 +206,7 @@ def draw(sampled, psi, codes, target, sizes, *, rng=None, units=None, weight=Non
     sampled.clear()
     part = ticks_of(len(psi), units, weight, target=target)
     statistic.publish_centre(statistic.gather_total(psi, part), sizes[0], rng)
-    released(psi, codes, part, Still(None), *sizes[1:], rng, target=target)
+    released(psi, codes, part, STILL, *sizes[1:], rng, target=target)
     return np.concatenate(sampled, axis=1)
 
 
@@ -257,7 +260,7 @@ def test_rows_are_summed_exactly_in_blocks(is_weighted, most, monkeypatch):
     amount, whole = ticks_of(300, weight=rng.random(300) if is_weighted else None)
     monkeypatch.setattr(statistic, "noisy_sums", without_noise)
     monkeypatch.setattr(statistic, "_ROWS", 64)
-    given = (amount, whole), Still(None), 1.0, 1.0, None
+    given = (amount, whole), STILL, 1.0, 1.0, None
     found = released(psi, codes, *given, target=ClassTarget(range(3)))
     steps = np.trunc(psi * 2**14 * (1 - 1e-12)).astype(int).astype(object)
     weighted = steps * amount.astype(object)[:, None]
@@ -283,7 +286,7 @@ def test_class_sums_beyond_64_bits_are_exact(n_classes, n_blocks, most, monkeypa
     codes = np.zeros(4 * n_blocks, dtype=int)
     part = ticks_of(len(codes))
     target = ClassTarget(range(n_classes))
-    released(np.eye(len(codes), 2), codes, part, Still(None), 1, 1, None, target=target)
+    released(np.eye(len(codes), 2), codes, part, STILL, 1, 1, None, target=target)
     _, centred, total, *_ = sampled
     by_class = [[n_blocks * number for number in row] for row in of_block.tolist()]
     assert total.tolist() == [sum(column) for column in zip(*by_class, strict=True)]
@@ -332,7 +335,7 @@ LINEAR = {
 def of_residuals(psi, codes, n_classes=2, **given):
     """Return the sums of rows times residuals, as multiples of the noise at a mu of 1."""
     part = ticks_of(len(psi), **given)
-    gathered = residuals.gather_residuals(psi, codes, part, Still(None), LINEAR[n_classes])
+    gathered = residuals.gather_residuals(psi, codes, part, STILL, LINEAR[n_classes])
     step = statistic.STEP / 2**12 / gathered.whole
     return gathered.total.astype(float) * step / residuals.noise_of_residuals(1.0)
 
@@ -475,9 +478,7 @@ def test_residuals_multiply_discriminants_that_are_too_sure(scale, monkeypatch):
     (3000, 1.0, 3, True),
     (3000, 1.0, 40, False),
 )
-def test_residuals_are_released_for_many_records(
-    n_records, epsilon, classes, has_residuals
-):
+def test_residuals_are_released_for_many_records(n_records, epsilon, classes, has_residuals):
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, size=(n_records, 2)), rng.integers(classes, size=n_records)
     given = {"schema": [(-1, 0, 1)] * 2, "classes": range(classes), "random_state": 0}
@@ -566,7 +567,7 @@ def test_mean_cost_equals_sums_over_outcomes():
 # --- what is read from them ----------------------------------------------------------------------
 
 
-def noiseless(psi, codes, target, monkeypatch, centre=Still(None)):
+def noiseless(psi, codes, target, monkeypatch, centre=STILL):
     monkeypatch.setattr(statistic, "noisy_sums", without_noise)
     part = ticks_of(len(psi), target=target)
     return released(psi, codes, part, centre, 1e-3, 1e-3, None, target=target)
@@ -580,7 +581,7 @@ def test_discriminants_without_noise_equal_linear_discriminant_analysis(monkeypa
     X = 0.5 * trait[:, None] + rng.normal(size=(20_000, 8))
     psi = unit(np.column_stack([X, np.full(20_000, 5)]))
     read = Discriminants(noiseless(psi, codes, ClassTarget(range(5)), monkeypatch))
-    ours = read.linear(Still(None).apply(psi)).argmax(axis=1)
+    ours = read.linear(STILL.apply(psi)).argmax(axis=1)
     assert (ours == LinearDiscriminantAnalysis().fit(psi, codes).predict(psi)).mean() > 0.99
     assert read.n == pytest.approx(20_000, rel=1e-3)
 
@@ -593,7 +594,7 @@ def test_discriminants_of_numbers_without_noise_equal_least_squares(monkeypatch)
     psi = unit(np.column_stack([X, np.full(20_000, 5)]))
     target = NumberTarget.between((0, 1))
     read = Discriminants(noiseless(psi, target.encode(y), target, monkeypatch))
-    ours = read.linear(Still(None).apply(psi))
+    ours = read.linear(STILL.apply(psi))
     assert read.proba_is_linear
     assert ours.sum(axis=1) == pytest.approx(1)
     theirs = LinearRegression().fit(psi[:, :-1], y).predict(psi[:, :-1])

@@ -2,6 +2,5 @@
 
 `statistic` is the private part: rows as whole numbers, their sums, the sensitivity with its proof,
 the noise and its cost. `residuals` is the private part of a later statistic, sums of rows times
-residuals, for two classes. `discriminants` is the public part: it uses only noisy sums and public
-rows.
+residuals. `discriminants` is the public part: it uses only noisy sums and public rows.
 """

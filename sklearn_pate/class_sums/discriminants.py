@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from ..association import p_value_of_sums
+from .residuals import largest_distance
 from .statistic import WITHOUT_PUBLIC_ROWS, Sums
 
 if TYPE_CHECKING:
@@ -141,44 +142,45 @@ class Discriminants:
             self._improve(residuals, moment, least)
 
     def _improve(self, residuals: Residuals, moment: np.ndarray, least: float) -> None:
-        """Multiply the discriminants by a number, and make a step of logistic regression.
+        """Multiply the discriminants by one number, and make a step of logistic regression.
 
-        Normal distributions with equal covariances seldom hold, so the discriminants are often too
-        sure. They are multiplied by the number for which the expected residuals explain the
-        published ones best. What this number does not explain of the published gradient is shrunk
-        by its noise and its sampling variance, direction by direction. It is divided by an
-        approximate curvature, the moment of rows times the mean curvature of the log likelihood,
-        and multiplied by a number of `_STEP_LENGTHS`. Expected values are means over rows that are drawn from
-        the published mixture, with a fixed seed.
+        Discriminants are often too sure, because classes are not normal with equal covariances. So
+        all are multiplied by the number that explains the published residuals best. The rest of the
+        published gradient is shrunk by its noise and its sampling variance, direction by direction.
+        It is divided by an approximate curvature, the moment of rows times the mean curvature of
+        the log likelihood, and multiplied by a number of `_STEP_LENGTHS`. Expected values are means
+        over rows that are drawn from the published mixture, with a fixed seed.
         """
-        free = 1 - 1 / len(self.slopes)  # residuals of all classes sum to zero
-        gradient = residuals.total / self.n
-        gradient = gradient - gradient.mean(axis=0)
+        n_classes = len(self.slopes)
         rows = self.draw(_N_DRAWN, np.random.default_rng(0))
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)  # the length of encoded rows
         logits = self.linear(rows)
         proba = softmax(logits, axis=1)
-        longest = np.sqrt(1 - 2 * proba.min(axis=1) + (proba**2).sum(axis=1))[:, None]
-        scale = self._scale(gradient, residuals.sd / self.n, rows, logits, longest)
+        farthest = largest_distance(proba)
+        gradient = residuals.total / self.n
+        gradient = gradient - gradient.mean(axis=0)  # without noise, these means are 0
+        sd = residuals.sd / self.n
+        scale = self._scale(gradient, sd, rows, logits, farthest)
         self.slopes = scale * self.slopes
         self.constants = scale * self.constants
 
         scaled = softmax(scale * logits, axis=1)
-        gradient = gradient - ((scaled - proba) / longest).T @ rows / len(rows)
-        variance = 1 - (scaled**2).sum(axis=1, keepdims=True)  # of the label, of all classes
-        curvature = max((variance / longest).mean(), _MIN_CURVATURE) / (len(self.slopes) - 1)
-        square = (variance / longest**2).mean() / (len(self.slopes) - 1)
+        gradient = gradient - ((scaled - proba) / farthest).T @ rows / len(rows)
+        variance = 1 - (scaled**2).sum(axis=1, keepdims=True)  # of the one-hot label
+        curvature = max((variance / farthest).mean(), _MIN_CURVATURE) / (n_classes - 1)
+        square = (variance / farthest**2).mean() / (n_classes - 1)
         moments, basis = np.linalg.eigh(moment)
         moments = np.maximum(moments, least)
-        noise = free * ((residuals.sd / self.n) ** 2 + square / self.n * moments)
+        free = 1 - 1 / n_classes
+        noise = free * (sd**2 + square / self.n * moments)
         shrunk, _ = _shrunk_means(
             gradient @ basis,
             moments,
-            np.tile(noise, (len(gradient), 1)),
+            np.tile(noise, (n_classes, 1)),
             n_free=free,
             powers=_POWERS_WITH_PUBLIC_ROWS,
         )
-        length = _STEP_LENGTHS[len(self.slopes) > 2]
+        length = _STEP_LENGTHS[n_classes > 2]
         self.slopes = self.slopes + length * (shrunk / (curvature * moments)) @ basis.T
 
     def _scale(
@@ -187,18 +189,18 @@ class Discriminants:
         sd: float,
         rows: np.ndarray,
         logits: np.ndarray,
-        longest: np.ndarray,
+        farthest: np.ndarray,
     ) -> float:
         """Return the number by which the discriminants are multiplied.
 
-        If the class probabilities are those of the multiplied discriminants, this determines the
-        expected product of residuals and discriminants. The published product is normal about it.
-        The result is the exponential of the posterior mean of the logarithm of the number.
+        Each candidate predicts an inner product of the gradient and the discriminants, and the
+        published one has normal noise about that of the right candidate. The result is the
+        geometric mean of the candidates, weighted by their posterior probability.
         """
         slopes = self.slopes.copy()
         slopes[:, -1] += self.constants / rows[:, -1].mean()  # this column is nearly constant
         slopes -= slopes.mean(axis=0)
-        parts = rows @ slopes.T / longest
+        parts = rows @ slopes.T / farthest
         expected = np.array(
             [(softmax(scale * logits, axis=1) * parts).sum() for scale in np.exp(_LOG_SCALES)]
         )

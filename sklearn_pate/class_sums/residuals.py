@@ -1,12 +1,12 @@
 """Private part of the residuals, and their noise.
 
 After the class sums, their discriminants predict each record. The residual of a record is a vector
-with a number for each class: the one-hot label minus the predicted probabilities, divided by the
-largest length that this difference has with any label. So its length is at most 1, and its expected
-value is 0 if the prediction is right. The division lets residuals of uncertain records be as large,
-at the same sensitivity. For each class, the sums of the rows times their residuals are released,
-with Gaussian noise. They are the gradient of the log likelihood of logistic regression, with a
-weight for each record. `discriminants.Discriminants` makes a damped Newton step.
+with a number for each class: the one-hot label minus the predicted probabilities, divided by their
+distance to the farthest label. So its length is at most 1, and its expected value is 0 if the
+prediction is right. The division lets residuals of uncertain records be as large, at the same
+sensitivity. For each class, the sums of the rows times their residuals are released, with Gaussian
+noise. They are the gradient of the log likelihood of logistic regression, with a weight for each
+record. `discriminants.Discriminants` makes a damped Newton step.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 #: Fraction of mu**2 that is spent on the residuals; the mean and the class sums get the rest.
 RESIDUAL_FRACTION = 0.4
 
-#: Ticks of a residual of length 1. A block has few enough rows for exact floats: 4096 rows of 2**14 steps,
-#: times 2**12 ticks of a residual and 2**12 ticks of a record, are 2**50.
+#: Ticks of a residual of length 1. A block has few enough rows for exact floats: 4096 rows of 2**14
+#: steps, times 2**12 ticks of a residual and 2**12 ticks of a record, are 2**50.
 _TICKS = 2**12
 
 
@@ -110,6 +110,12 @@ def gather_residuals(
     return GatheredResiduals(total, whole)
 
 
+def largest_distance(proba: np.ndarray) -> np.ndarray:
+    """Return the distance from class probabilities to the farthest one-hot label, (n_rows, 1)."""
+    squared = 1 - 2 * proba.min(axis=1, keepdims=True) + (proba**2).sum(axis=1, keepdims=True)
+    return np.sqrt(squared)
+
+
 def publish_residuals(
     gathered: GatheredResiduals, sd: float, rng: np.random.Generator
 ) -> Residuals:
@@ -144,10 +150,11 @@ def _residuals_of(
     """
     steps = whole_steps(centre.apply(psi)).astype(float)
     rows = steps * STEP
-    logits = [(rows * slopes).sum(axis=1) + constant for slopes, constant in zip(*linear, strict=True)]
+    logits = [
+        (rows * slope).sum(axis=1) + constant for slope, constant in zip(*linear, strict=True)
+    ]
     proba = softmax(np.column_stack(logits), axis=1)
-    longest = np.sqrt(1 - 2 * proba.min(axis=1) + (proba**2).sum(axis=1))
     one_hot = codes[:, None] == np.arange(len(logits))
-    residuals = (one_hot - proba) / longest[:, None]
+    residuals = (one_hot - proba) / largest_distance(proba)
     ticks = np.trunc(residuals * _TICKS) * amount[:, None]
     return ((ticks.T @ steps).astype(np.int64),)

@@ -1604,9 +1604,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """Set the schema of the declared columns; see `Synthesizer.declare`."""
         if target is not None:
             self._n_classes = target.n_values
-        self._has_classes = (
-            target is not None and target.n_targets == 1 and not target.splits_votes
-        )
+        self._has_classes = target is not None and target.n_targets == 1 and not target.splits_votes
         return super().declare(X, target)
 
     def planned_for(self, *, n_records: int | None, epsilon: float | None, delta: float) -> Self:
