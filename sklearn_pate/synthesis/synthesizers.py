@@ -1656,7 +1656,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         if self._estimated and self._n_records is not None:
             folding = RowEncoder.of_columns(columns, folds=True)
             width = len(folding.get_feature_names_out()) + 1
-            noise = self._noise_sizes(self._n_classes)[1] * math.sqrt(width)
+            mu = 1 / self._multiplier_of_all()  # residuals correct effects of folded ranks as well
+            noise = noise_sizes(mu, n_classes=self._n_classes)[1] * math.sqrt(width)
             if self._n_records / self._n_classes >= _MIN_SIGNAL_OF_FOLDED * noise:
                 self._encoder = folding
 
