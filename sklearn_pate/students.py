@@ -28,6 +28,7 @@ from ._sklearn import (
     has_method,
     is_pipeline,
     learns_several,
+    pipeline,
 )
 from .encoding.targets import NumberTarget, SeveralTargets, Target
 from .exceptions import StudentError
@@ -428,9 +429,7 @@ def _check_soft(student: Estimator, X_public: Rows) -> None:
     classifier = last.estimator
     if last is not student:
         name, _ = student.steps[-1]
-        from sklearn.pipeline import Pipeline
-
-        classifier = Pipeline([*student.steps[:-1], (name, last.estimator)])
+        classifier = pipeline.Pipeline([*student.steps[:-1], (name, last.estimator)])
     if not heeds_weights(classifier, X_public):
         raise ValueError(
             f"{last.estimator!r} ignores the sample_weight that is passed to fit, {_WEIGHTS_NEEDED}"
