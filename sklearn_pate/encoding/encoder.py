@@ -540,7 +540,7 @@ def _kept_columns(X: Rows) -> np.ndarray:
 
 def _columns_of(X: Rows) -> list[Any]:
     """Return the columns of a DataFrame, or of an array, as a list."""
-    return [X.iloc[:, k] for k in range(X.shape[1])] if isinstance(X, pd.DataFrame) else list(X.T)
+    return [column for _, column in X.items()] if isinstance(X, pd.DataFrame) else list(X.T)
 
 
 def _holds_numbers(values: pd.Series | np.ndarray) -> bool:

@@ -404,9 +404,10 @@ class ColumnSynthesizer(Synthesizer):
     """Base class of synthesizers that draw rows from statistics of columns.
 
     The schema of columns that are not declared is estimated by a `SchemaRelease`, whose two steps
-    are the first ones. A subclass has `_n_own_steps` other steps. It defines `_counted`, which
-    returns the statistics of a `Block` of records for its next step, and `_schema_mu`. Its `event`,
-    `publish` and `draw` call `_with_schema`, `_publish_schema` and `_learn_columns`.
+    are the first ones. A subclass has `_n_own_steps` other steps. It defines `_schema_mu` and
+    `_counted`, which returns the statistics of a `Block` of records for its next step. `_counted`
+    calls `schema_.like`, which converts the columns that are read by value. Its `event`, `publish`
+    and `draw` call `_with_schema`, `_publish_schema` and `_learn_columns`.
 
     Attributes
     ----------
@@ -458,9 +459,6 @@ class ColumnSynthesizer(Synthesizer):
 
     #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
-
-    #: Whether `_counted` converts blocks of an array to floats.
-    _converts_blocks = False
 
     #: Names of the columns that `guess_kinds` takes for texts.
     guessed_texts: Sequence[Any] = ()
@@ -887,7 +885,7 @@ class ColumnSynthesizer(Synthesizer):
             self._estimates(published)  # kept for the next step
         known = copy(self)
         known._learn_columns(published)
-        X = known.schema_.check(X, convert=not self._converts_blocks)
+        X = known.schema_.check(X)
         own = published[n_of_schema:]
         with suppress_output():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
@@ -1251,9 +1249,10 @@ class MarginalSynthesizer(ColumnSynthesizer):
         count = partial(
             count_votes, codes=codes, sample_weight=weight, groups=groups, target=target
         )
+        bins_of = self.schema_.bins(self.schema_.like(X))
         tables = [
             count(bins[:, None], n_cells=column.n_bins)
-            for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
+            for column, bins in zip(self.schema_.columns, bins_of, strict=True)
         ]
         only_bin = np.zeros((len(X), 1), dtype=np.int64)
         return np.concatenate([*tables, count(only_bin, n_cells=1)])
@@ -1444,7 +1443,7 @@ class ReleasedSums(ReleasedProba):
 
     def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of rows; see `ReleasedHistograms.class_proba`."""
-        psi = self.centre.apply(_on_sphere(self.encoder, self.schema.like(X)))
+        psi = self.centre.apply(_on_sphere(self.encoder, self.schema, X))
         linear = self.discriminants.linear(psi)
         if self.discriminants.proba_is_linear:
             return sharpened(linear, 1.0)
@@ -1566,7 +1565,6 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     array([1, 0])
     """
 
-    _converts_blocks = True
     _n_classes = 2
 
     #: Whether the labels are of one target with two classes, set by `declare`.
@@ -1757,7 +1755,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
-        encode = partial(_on_sphere, self._encoder, by_value=bool(self.schema_.by_value))
+        encode = partial(_on_sphere, self._encoder, self.schema_)
         if not published:
             return gather_total(X, part, n_jobs=self.n_jobs, encode=encode)
         centre, *sums = published
@@ -1801,11 +1799,13 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
 
 
-def _on_sphere(encoder: RowEncoder, X: Rows, *, by_value: bool = False) -> np.ndarray:
-    """Return encoded rows, with a constant entry of 1, scaled to length 1."""
-    if by_value and isinstance(X, np.ndarray):
-        X = np.asarray(X, dtype=float)
-    return with_constant(encoder.transform(X), 1.0)
+def _on_sphere(encoder: RowEncoder, schema: Columns, X: Rows) -> np.ndarray:
+    """Return encoded rows, with a constant entry of 1, scaled to length 1.
+
+    Columns that are read by value are converted here, block by block: a copy of a mapped file as
+    floats would take more memory.
+    """
+    return with_constant(encoder.transform(schema.like(X)), 1.0)
 
 
 def _columns(number: int) -> str:
