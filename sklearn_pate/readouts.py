@@ -254,7 +254,9 @@ class StackedTable:
             by_cells = smoothing.sharpened(means, probability_field.power)
             of_cells = [(by_cells / overall) ** power for power in _POWERS_OF_CELLS]
             factors = product(of_prior, of_cells)
-            gain += [(hidden * np.log(_normalized(one * other))).sum() for one, other in factors]
+            gain += [
+                (hidden * np.log(_normalized(prior * cells))).sum() for prior, cells in factors
+            ]
         return powers[int(np.argmax(gain))]
 
     @available_if(lambda table: hasattr(table.prior, "default_student"))

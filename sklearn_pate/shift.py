@@ -41,8 +41,9 @@ _MIN_MEAN_DISTANCE = 0.15
 #: ``0.4 * d``.
 _STDS_OF_DISTANCE = 2.5
 
-#: Distances above which fits without public rows were mostly better, if there is an alarm; see
-#: docs/results/shift_scores.csv. Class sums have no weights, and use the covariance of public rows.
+#: Distances above which fits without public rows were mostly better, if noise and sampling do not
+#: explain the distance (`PublicShift.is_distant`); see docs/results/shift_scores.csv. Class sums
+#: have no weights, and use the covariance of public rows.
 _FAR = {"votes": 0.5, "sums": 0.0}
 
 #: Limits of the weight of a public row.
@@ -71,12 +72,13 @@ class PublicShift:
     mean_distance : float
         Largest difference between the published mean of an encoded column and the mean of the
         public rows. For votes, each record and row is in the center of its cell. The unit is the
-        standard deviation of the column over records and public rows together. The largest
-        difference is the one with the largest ratio to its standard error.
+        standard deviation of the column over records and public rows together or, for sums, an
+        upper bound of it (see `shift_of_sums`). The largest difference is the one with the largest
+        ratio to its standard error.
     mean_z : float
         This ratio, reduced by the number of columns: a standard normal variable exceeds it with
         the probability that the ratio of any column is as large, at most (Bonferroni). Minus
-        infinity without a column that varies.
+        infinity if this bound of the probability is 1, or if no column varies.
     cell_weight : ndarray of shape (n_cells,) or None
         Weight of a public row in each cell; see `weights_of_cells`. None for sums.
     """

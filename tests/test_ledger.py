@@ -982,9 +982,8 @@ def test_ledger_columns_are_added_with_the_entry_or_not_at_all(path):
     before = path.read_bytes()
     with pytest.raises(BudgetExceededError):
         ledger.record(SPENT, pure_cost(0.6))
-    too_large = replace(
-        SPENT, n_queries=2**70
-    )  # no integer of SQLite: fails once columns are added
+    # No integer of SQLite: the insertion fails after the columns are added
+    too_large = replace(SPENT, n_queries=2**70)
     pytest.raises(OverflowError, ledger.record, too_large, pure_cost(0.1))
     assert path.read_bytes() == before
     ledger.record(SPENT, pure_cost(0.1))

@@ -387,9 +387,8 @@ def _ranks(n_public: int) -> Pipeline:
     return pipeline.make_pipeline(
         _imputer("median", add_indicator=True),
         preprocessing.QuantileTransformer(n_quantiles=min(200, n_public)),
-        preprocessing.SplineTransformer(
-            3, degree=1, include_bias=False
-        ),  # high ranks are 0 in both
+        # High ranks are 0 in both columns
+        preprocessing.SplineTransformer(3, degree=1, include_bias=False),
         preprocessing.StandardScaler(),
     )
 

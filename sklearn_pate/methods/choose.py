@@ -223,7 +223,7 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
     if counts.estimates_need_all:
         return MethodChoice("sums", "by default, as estimated edges need all of epsilon")
     epsilon = 1.0 if parameters.epsilon is None else check_positive("epsilon", parameters.epsilon)
-    n_records = 0 if counts.n_records is None else counts.n_records * epsilon
+    n_records = 0 if counts.n_records is None else counts.n_records * epsilon  # at epsilon 1
     has_few = n_records < _RECORDS_PER_NUMBER * counts.n_encoded
     if has_few or counts.n_columns > _MAX_COLUMNS_OF_CELLS:
         few = "by default, where cells of synthetic rows would hold few records"

@@ -1677,12 +1677,14 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
         self._validate_params()
         n_own = self._n_own_steps if n_steps is None else n_steps - self._n_schema_steps
-        price, record = (centre_cost, centre_record) if n_own == 1 else (sums_cost, sums_record)
+        # `_with_schema` ignores this event if there are no own steps
+        price: Callable[..., Cost] = sums_cost
+        record: Callable[..., dict[str, Any]] = sums_record
+        name, multiplier = _CLASS_SUMS, self._multiplier_of_sums()
         if n_own == self._n_own_steps:
             name, multiplier = self._statistics, self._multiplier_of_all()
-        else:
-            name = "the noisy mean of all rows" if n_own == 1 else _CLASS_SUMS
-            multiplier = self._multiplier_of_sums()
+        elif n_own == 1:
+            price, record, name = centre_cost, centre_record, "the noisy mean of all rows"
         contribution = sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS)
         own = ProvedEvent(
             partial(price, multiplier, contribution),
@@ -1758,11 +1760,12 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         encode = partial(_on_sphere, self._encoder, self.schema_)
         if not published:
             return gather_total(X, part, n_jobs=self.n_jobs, encode=encode)
-        centre, *sums = published
         settings: dict[str, Any] = {"n_jobs": self.n_jobs, "encode": encode}
-        if not sums:
+        if len(published) == 1:
+            (centre,) = published
             return gather_sums(X, codes, part, centre, target=target, **settings)
-        linear = Discriminants(sums[0]).log_odds
+        centre, sums = published
+        linear = Discriminants(sums).log_odds
         return gather_residuals(X, codes, part, centre, linear, **settings)
 
     def publish(
@@ -1785,9 +1788,11 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         contains the effects of the others.
         """
         self._learn_columns(published)
-        centre, sums, *residuals = published[self._n_schema_steps :]
+        own = published[self._n_schema_steps :]
+        centre, sums = own[:2]
+        residuals = own[2] if self._has_residuals else None
         tables = [
-            ReleasedSums(self.schema_, self._encoder, centre, of_target, *residuals)
+            ReleasedSums(self.schema_, self._encoder, centre, of_target, residuals)
             for of_target in sums.by_target()
         ]
         self.released_ = of_targets(tables)
