@@ -158,8 +158,8 @@ def state_of(fitted):
 
 
 @EACH_FIT
-def test_fit_of_sites_publishes_what_the_fit_of_pooled_records_does(clf, X_public):
-    """Nor does it depend on the numbers of records of the sites."""
+def test_fit_of_sites_equals_fit_of_pooled_records_for_any_division(clf, X_public):
+    """All published numbers are equal, and so is the whole state for two divisions into sites."""
     y = NUMBERS if isinstance(clf, PATERegressor) else LABELS
     found = clone(clf).fit(at_sites(y=y), None, X_public)
     elsewhere = clone(clf).fit(at_sites(y=y, places=moved()), None, X_public)

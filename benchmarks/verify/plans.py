@@ -27,8 +27,8 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.fitting.first_release import FirstRelease
 from sklearn_pate.fitting.guarantees import with_guarantee
-from sklearn_pate.fitting.targets import FirstRelease
 from sklearn_pate.methods.choose import MethodChoice
 from sklearn_pate.model_selection.candidates import fit_rdp, search_cost, search_record
 from sklearn_pate.rdp import (

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from ..rdp.cost import Cost
     from ..releases.base import Release, VotesRelease
     from ..releases.votes import Votes
-    from .targets import FirstRelease
+    from .first_release import FirstRelease
 
 STRATEGIES = {
     "random": RandomQueries,
@@ -330,7 +330,7 @@ def check_inputs(
     Parameters
     ----------
     estimator : PATEClassifier or PATERegressor
-        Estimator of the fit or, after the first release, the copy from `targets.rest_of`.
+        Estimator of the fit or, after the first release, a copy with the rest of epsilon and delta.
     X, y, X_public, groups, sample_weight
         As in `fit`; X may be `SiteRecords`, from `sites.records_of`.
     first_release : FirstRelease or None, default=None

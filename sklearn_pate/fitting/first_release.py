@@ -219,7 +219,7 @@ def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
         are_boolean = are_boolean or is_bool_dtype(getattr(y, "dtype", None))
     if are_boolean:
         classes = [[False, True]] * n_targets
-        return _with(estimator, classes=classes if n_targets > 1 else classes[0])
+        return with_params(estimator, classes=classes if n_targets > 1 else classes[0])
     return estimator if estimator.epsilon is None else None
 
 
@@ -696,7 +696,7 @@ def _size_is_public(method: Any) -> bool:
 def _rest(estimator: Estimator, values: Any, epsilon: float, delta: float) -> Estimator:
     """Return a copy with declared classes or bounds, and the rest of epsilon and delta."""
     cap, total = _cap(estimator)
-    return _with(
+    return with_params(
         estimator,
         **{_parameter(estimator): values},
         epsilon=math.nextafter(cap - epsilon, 0),
@@ -711,7 +711,7 @@ def _cap(estimator: Estimator) -> tuple[float, float]:
     return epsilon, delta
 
 
-def _with(estimator: Estimator, **params: Any) -> Estimator:
+def with_params(estimator: Estimator, **params: Any) -> Estimator:
     """Return a copy with other parameters, which shares its fitted attributes.
 
     `copy.copy` would drop what a pickle must not hold, such as the seed.
