@@ -440,10 +440,8 @@ class ColumnSynthesizer(Synthesizer):
     n_jobs: int | None = None
     memory: Memory | None = None
 
-    #: Name of the statistics of a subclass, its number of steps, and whether `planned_for` may
-    #: choose columns with plain bounds to have edges estimated within these bounds.
-    _statistics: str
-    _n_own_steps = 1
+    #: Whether `planned_for` may choose columns with plain bounds to have edges estimated within
+    #: these bounds.
     _estimates_within_bounds = False
 
     #: Positions of the columns that are not declared, and bounds of the columns in which edges are
@@ -468,6 +466,16 @@ class ColumnSynthesizer(Synthesizer):
         "categories": [dict, None],
         "n_rows": [Interval(Integral, 1, None, closed="left")],
     }
+
+    @property
+    @abstractmethod
+    def _statistics(self) -> str:
+        """Name of the statistics, for statements."""
+
+    @property
+    def _n_own_steps(self) -> int:
+        """Number of steps of the statistics, after the steps of the schema release."""
+        return 1
 
     # --- declared and undeclared columns ----------------------------------------------------------
 
@@ -1635,12 +1643,12 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return n_records / (noise_sizes(mu, n_classes=2)[1] * math.sqrt(width))
 
     @property
-    def _statistics(self) -> str:  # type: ignore[override]
+    def _statistics(self) -> str:
         residuals = ", and of rows times residuals" if self._has_residuals else ""
         return f"{_CLASS_SUMS}{residuals}"
 
     @property
-    def _n_own_steps(self) -> int:  # type: ignore[override]
+    def _n_own_steps(self) -> int:
         return 3 if self._has_residuals else 2  # the mean, the sums, and the residuals
 
     def _set_columns(self, columns: Columns) -> None:
