@@ -316,7 +316,7 @@ def _teach(
 ) -> Estimator:
     """Fit a student on the kind of labels that it accepts.
 
-    It is the first that applies: all rows, of which some have labels; soft labels; class
+    It is the first that applies: all rows, if only some have labels; soft labels; class
     probabilities as weights of rows (if `by_weights`); labels alone.
     """
     has_class_proba = released.table is not None  # then they are the soft labels

@@ -272,8 +272,8 @@ def _planned_test(
 def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: _Sizes) -> RenyiFilter:
     """Return a filter that may stop queries, because their costs depend on the votes.
 
-    Its order is chosen such that the limit pays for one query of each stage, and for the largest
-    number of answers of the first stage.
+    With its order, the limit pays for one query of each stage, and for the largest number of
+    answers of the first stage.
     """
     steps: Any = [query_steps(stage, DEFAULT_ORDERS, **sizes) for stage, _, _ in stages]
     before = cap.before(DEFAULT_ORDERS)

@@ -149,7 +149,7 @@ class FirstRelease:
         Parameters
         ----------
         cost : rdp.Cost
-            Cost of the later steps, which may depend on what was found.
+            Cost of the later steps, which may depend on the found target.
         spent : PrivacySpent
             Statement of all steps, with the epsilon and delta of `added_to`.
         """
@@ -604,10 +604,10 @@ def _statement_of(plan: Plan, first_release: FirstRelease) -> PrivacySpent:
 def limit_of(plan: Plan, inputs: Inputs) -> Cost:
     """Return the cost by which a ledger fixes its rule before the first release of a fit.
 
-    The plan is for a made-up target, and another target may choose another method. The statement of
-    the fit never exceeds that of this cost. Its other measures are those of the plan, and of
-    Gaussian noise with a larger epsilon. The costs that an outcome chooses rarely exceed them; if
-    they do, filters may refuse the fit after its first release.
+    The plan is for a made-up target, and another target may choose another method. The epsilon that
+    the fit states never exceeds the epsilon of this cost. The other measures of this cost are
+    measures of the plan, and of Gaussian noise with a larger epsilon. The costs that an outcome
+    chooses rarely exceed them; if they do, filters may refuse the fit after its first release.
     """
     cost = inputs.recorded_cost(plan)
     limit, delta = inputs.cap
@@ -714,7 +714,7 @@ def _cap(estimator: Estimator) -> tuple[float, float]:
 def with_params(estimator: Estimator, **params: Any) -> Estimator:
     """Return a copy with other parameters, which shares its fitted attributes.
 
-    `copy.copy` would drop what a pickle must not hold, such as the seed.
+    `copy.copy` would drop attributes that a pickle must not hold, such as the seed.
     """
     rest = object.__new__(type(estimator))
     vars(rest).update(vars(estimator) | params)

@@ -92,7 +92,7 @@ class ReverseNeighbors(BlockMethod):
     Parameters
     ----------
     transformer : transformer, default=None
-        Encodes rows as numbers such that similar rows are near each other. It is fitted on public
+        Encodes rows as numbers, with similar rows near each other. It is fitted on public
         rows only, and must transform each row by itself. None is a `neighbors.RowVectorizer`,
         which accepts numbers, categories and missing values in DataFrames, arrays and sparse rows.
     n_cells : int, default=None

@@ -1201,7 +1201,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def suited_to(self, *, pure: bool) -> Self:
         """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`.
 
-        The noise of a schema release is Gaussian, and so is that of its histograms.
+        The noise of a schema release is Gaussian, and so is the noise of the histograms after it.
         """
         if self.noise is not None:
             return self
@@ -1631,7 +1631,7 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def _signal(self, n_records: int | None, epsilon: float | None, delta: float) -> float:
         """Return the number of records divided by the length of the noise on the class sums.
 
-        The noise is that of class sums that get all of epsilon. Return 0 if the number is private.
+        The noise is for class sums that get all of epsilon. Return 0 if the number is private.
         """
         if n_records is None:
             return 0.0
