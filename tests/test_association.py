@@ -192,7 +192,7 @@ def test_fit_warnings_without_released_numbers_are_in_the_plan(params):
         assert any("a fit stops once epsilon is spent" in text for text in told)
 
 
-# --- what a plan cannot count ---------------------------------------------------------------------
+# --- records that a plan cannot count -------------------------------------------------------------
 
 
 @cases("n_positives", 8, 1000)

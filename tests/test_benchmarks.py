@@ -1,4 +1,4 @@
-"""Pages of measurements: their odds, tables and numbers are those of formulas and files."""
+"""Pages of measurements: their odds, tables and numbers equal formulas and files."""
 
 import contextlib
 import csv
@@ -199,7 +199,7 @@ def test_papers_page_has_every_section():
     assert files - {"regression"} == set(command.NAMES)
 
 
-#: Rows of files of the papers' page, of which the section tells; those that are fits, first
+#: Rows of files of the papers' page that its section describes; fits first
 AGAINST_PAPERS = [
     ("records", "UCI Adult, records, epsilon 0.25"),
     ("records", "UCI Adult, records, epsilon 1"),
@@ -214,7 +214,7 @@ NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?%?")
 def test_results_page_numbers_equal_those_of_the_files():
     text = (DOCS / "results.md").read_text(encoding="utf-8")
     section = text.split("\n## Against the papers\n")[1].split("\n![")[0]
-    shown = re.sub(r"arXiv [\d.]+|50,000 dollars", "", section)  # names, and what the data ask
+    shown = re.sub(r"arXiv [\d.]+|50,000 dollars", "", section)  # names, and data
     known = set()
     for k, (name, what) in enumerate(AGAINST_PAPERS):
         entries = json.loads((DOCS / "results" / f"{name}.json").read_text())["entries"]

@@ -1,4 +1,4 @@
-"""What keeps one fit from the next: generators, settings of the process, what is copied."""
+"""Isolation of one fit from the next: generators, settings of the process, copies."""
 
 import io
 import logging
@@ -233,7 +233,7 @@ clf.poll(X, y, X)
 clf.poll(Sites(load, list("0123")), None, X)
 os.write(1, b"three ")
 print("four")
-ctypes.CDLL(None).fflush(None)  # what was held back is heard
+ctypes.CDLL(None).fflush(None)  # the buffered output appears
 """
 
 
@@ -348,7 +348,7 @@ def selecting():
 
 
 class Boot(ClassifierMixin, BaseEstimator):
-    """Draws from the global generator as often as it has records, and shows what it drew."""
+    """Draws from the global generator as often as it has records, and shows the numbers."""
 
     def __init__(self, n=0):
         self.n = n

@@ -46,7 +46,7 @@ SEED = np.random.SeedSequence(7)
 
 
 def assigned(partition="random", n_teachers=10**6, *, seed=SEED, unit="record", **given_):
-    """Teachers of records that are told by their number, an index or groups."""
+    """Teachers of records with a number, an index or groups as identifiers."""
     if "index" in given_:
         given_["index"] = pd.Index(given_["index"])
     n_records = given_.pop("n", None) or len(next(iter(given_.values())))
@@ -58,7 +58,7 @@ def teachers_of(*args, **kwargs):
     return assigned(*args, **kwargs).teacher_indices
 
 
-# --- what each does ------------------------------------------------------------------------------
+# --- each partition ------------------------------------------------------------------------------
 
 
 @settings(max_examples=50, deadline=None)
@@ -147,7 +147,7 @@ def test_partition_that_splits_groups_is_refused_for_unit_group(partition):
         assigned(partition, 10, unit="group", groups=groups, index=index)
 
 
-# --- what one change of the data changes, in random trials ----------------------------------------
+# --- effects of one change of the data, in random trials ------------------------------------------
 
 
 def records(rng, names):
@@ -211,7 +211,7 @@ def test_relation_bounds_the_teachers_that_a_change_reaches(kind, global_random_
             teachers = {teacher for teacher, _ in (before - after) | (after - before)}
             assert len(teachers) <= most, change
             reached.setdefault(change, []).append(len(teachers))
-    for change, numbers in reached.items():  # nor is it said of changes that reach nobody
+    for change, numbers in reached.items():  # nor for changes that reach nobody
         assert len(numbers) >= 75 and np.mean(numbers) > 0.6
         assert max(numbers) == (2 if "replace" in change and kind != "random" else 1)
     assert len(reached) == {"random": 1, "hash": 5, "groups": 4, "predefined": 3}[kind]
@@ -255,7 +255,7 @@ REFUSED = [
 
 
 def spelled_alone(value):
-    """Return the spelling of a value that has no others beside it; None if it is refused."""
+    """Return the text of a value that is normalized alone; None if it is refused."""
     try:
         return normalize_identifiers([value], "x")[0]
     except ValueError:
@@ -346,7 +346,7 @@ def test_normalized_identifier_depends_on_no_other(container, chosen):
         return
     found = normalized(given_)
     expected = [spelled_alone((v, 0) if container == "pairs" else v) for v in values]
-    # what was rounded to a float before it came here is refused, never spelled as another
+    # numbers that were rounded to floats before are refused, never normalized to another
     assert found == expected or (found is None and any(map(large, values))), values
 
 
@@ -397,7 +397,7 @@ Y = (X[:, 0] + X[:, 1] > 0).astype(int)
 
 
 def with_names(names=HOSPITALS, **params):
-    """Return a classifier whose teachers draw, so that their votes tell their seeds."""
+    """Return a classifier whose teachers draw, so that their votes depend on their seeds."""
     given_ = {"aggregator": GNMax(3.0), "epsilon": None, "classes": [0, 1], "random_state": 0}
     given_ |= {"student": GaussianNB(), "keep_teachers": True, "n_queries": 60}
     partition = names if isinstance(names, str) else PredefinedPartition(names=names)
@@ -406,7 +406,7 @@ def with_names(names=HOSPITALS, **params):
 
 
 def votes_by_name(clf, names, rows=slice(None)):
-    """Return the votes of each teacher's own, by name; those of a fixed rule have none."""
+    """Return the votes of each teacher by name; a teacher of a fixed rule has no name."""
     clf.fit(X[rows], Y[rows], X_PUBLIC, groups=HOSPITAL[rows])
     teachers = zip(names, clf.curator_.teachers, strict=True)
     return {name: t and t.predict(X_PUBLIC).tolist() for name, t in teachers}
@@ -597,7 +597,7 @@ def test_dates_are_normalized_to_their_compact_text():
     assert all("T" in spelled_alone(other) for other in others)
 
 
-# --- what is published of a relation --------------------------------------------------------------
+# --- published texts of a relation ----------------------------------------------------------------
 
 PARTITIONS = [RandomPartition(), HashPartition(), GroupPartition(), PredefinedPartition()]
 PARTITIONS += [PredefinedPartition(names=["north", "south"])]

@@ -103,7 +103,7 @@ WAYS_OUT = {
     "copy": lambda clf: pickle.dumps(copy.copy(clf)),
     "repr": repr,
     "diagram": lambda clf: clf._repr_html_(),
-    "repr of what was spent": lambda clf: repr(clf.privacy_spent_),
+    "repr of the cost": lambda clf: repr(clf.privacy_spent_),
     "repr of the attributes": lambda clf: repr(vars(clf)),
     "the curator's view": lambda clf: repr(clf.curator_) + str(clf.curator_),
 }
@@ -141,7 +141,7 @@ def test_pickle_contains_parameters_as_unfitted_clones():
 
 
 class CannotComeBack(LogisticRegression):
-    """Fits, but does not pickle then, and says so with what it learned from."""
+    """Fits, but does not pickle then, with an error that quotes its records."""
 
     def __reduce__(self):
         if hasattr(self, "coef_"):

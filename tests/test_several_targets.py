@@ -1,4 +1,4 @@
-"""Several targets at once: columns of `y` that one fit learns, and what they cost together."""
+"""Several targets at once: columns of `y` that one fit learns, and their cost together."""
 
 import copy
 import pickle
@@ -633,7 +633,7 @@ def test_private_search_of_several_targets_needs_public_labels():
     assert 0.9 < search.privacy_spent_.epsilon <= 1.0
 
 
-# --- what is refused before anything is paid -----------------------------------------------------
+# --- refusals before anything is paid ------------------------------------------------------------
 
 
 class OwnVotes(VotingMethod):

@@ -307,7 +307,7 @@ def parts_of(result):
 
 
 def results_of(monkeypatch, clf, sites, X_public):
-    """Return what each site returned for each step, after the survey."""
+    """Return the result of each site for each step, after the survey."""
     original, results = runtime_sites._at_site, []
 
     def noted(reader, function, config):
@@ -677,7 +677,7 @@ def test_site_that_changes_after_it_was_counted_is_refused(ledger, change, messa
 
 
 def epsilon_recorded(folder, clf):
-    """Return what a ledger records of a fit that is not interrupted."""
+    """Return the entries of a ledger for a fit that is not interrupted."""
     other = PrivacyLedger(folder / "other.sqlite", epsilon=50.0)
     X_public = None if hasattr(clf, "X_synthetic_") else X_PUBLIC
     clone(clf).set_params(ledger=other).fit(X, LABELS, X_public)

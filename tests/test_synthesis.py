@@ -1,4 +1,4 @@
-"""Rows from noisy marginals: what a record moves, shares, dtypes, and that nothing else leaves."""
+"""Rows from noisy marginals: changes by a record, shares, dtypes, and no other outputs."""
 
 import functools
 import itertools
@@ -67,7 +67,7 @@ def draw(synthesizer, X, y, n_classes=2, seed=0, noise=None, **more):
     return synthesizer.synthesize(X, np.asarray(y), **given)
 
 
-# --- what one record moves -----------------------------------------------------------------------
+# --- changes by one record -----------------------------------------------------------------------
 
 #: Below, at and above the bounds, a known value, an unknown one and a missing one
 ALL_RECORDS = list(itertools.product([-7, 0, 1, 99], ["a", "b", None], [0, 1]))
@@ -160,7 +160,7 @@ def test_histograms_contain_counts_of_each_column_and_label():
     np.testing.assert_array_equal(table_of(small(["kind"], []), records), with_missing)
 
 
-# --- what it costs -------------------------------------------------------------------------------
+# --- costs ---------------------------------------------------------------------------------------
 
 
 @cases("relation, n_units", ("add_or_remove_one", 1), ("replace_one", 2))
@@ -531,7 +531,7 @@ def test_synthesize_refuses_another_table():
             draw(synthesizer, other, y)
 
 
-# --- what noisy histograms say of the classes -----------------------------------------------------
+# --- classes from noisy histograms ----------------------------------------------------------------
 
 ROWS = [(0, "a", 0)] * 3 + [(1, "a", 0)] * 5 + [(3, "b", 0)] * 2 + [(3, "b", 1)] * 6
 ROWS += [(2, "a", 1)] * 2 + [(2, None, 1)] * 2
@@ -542,7 +542,7 @@ def framed_rows(rows):
 
 
 def released(scale=1e-5, repeat=1, **params):
-    """What is released of the rows, with next to no noise."""
+    """The released rows, with next to no noise."""
     rows = ROWS * repeat
     declared = {"bounds": {"age": (0, 1.5, 3)}, "categories": {"kind": ["a", "b"]}}
     declared |= {"missing": ["kind"], "n_rows": 5, "noise": LaplaceMechanism(scale)} | params

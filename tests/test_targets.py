@@ -270,7 +270,7 @@ def test_check_public_labels_refuses_other_classes():
         CLASSES.check_public_labels("y_val", [4, 3, 0])
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- refused inputs ------------------------------------------------------------------------------
 
 
 @table(

@@ -137,7 +137,7 @@ def test_teachers_get_frames_sparse_rows_and_images():
 
 
 class Vandal(Teacher):
-    """Writes into all it is given; votes by what it finds in the queries."""
+    """Writes into all its inputs; votes by the values of the queries."""
 
     def fit(self, X, y):
         X[:] = 99
@@ -260,7 +260,7 @@ def test_memory_map_is_read_by_teacher(tmp_path, n_jobs):
 
 
 class Sized(Teacher):
-    """Takes the measure of what it is given, with all that hangs on it, and writes to it."""
+    """Measures its inputs, with all objects that they refer to, and writes to them."""
 
     def fit(self, X, y):
         base = X
