@@ -52,8 +52,8 @@ def test_odds_in_privacy_page_and_readme_equal_formulas():
     assert readme == [rows[2][1], rows[0][1]]  # at epsilon 1, and at 0.1
     for row in rows:
         epsilon, *shown = map(float, row)
-        told = most_sure(epsilon, 0.5), most_sure(epsilon, 0.1), right_on_average(epsilon)
-        assert shown == [math.ceil(10_000 * value) / 100 for value in told]
+        expected = most_sure(epsilon, 0.5), most_sure(epsilon, 0.1), right_on_average(epsilon)
+        assert shown == [math.ceil(10_000 * value) / 100 for value in expected]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 4.0])
@@ -223,8 +223,8 @@ def test_results_page_numbers_equal_those_of_the_files():
         known |= {*NUMBER.findall(words.replace(",", ""))}
         known |= {papers.number(statistics.fmean(ours)) for ours in entry["ours"].values()}
         assert k > 2 or len(entry["ours"]["accuracy"]) == 5
-    told = [number.replace(",", "") for number in NUMBER.findall(shown)]
-    assert len(told) == 20 and set(told) <= known
+    numbers = [number.replace(",", "") for number in NUMBER.findall(shown)]
+    assert len(numbers) == 20 and set(numbers) <= known
 
 
 # --- networks -------------------------------------------------------------------------------------

@@ -242,16 +242,16 @@ def write_to(path):
 
 
 def test_dask_output_of_teachers_stays_on_the_workers(client, tmp_path, capfd, caplog):
-    said = tmp_path / "output"
-    client.run(write_to, str(said))
+    written = tmp_path / "output"
+    client.run(write_to, str(written))
     client.run(print, "heard", flush=True)
     votes_of(Chatty())
     with pytest.raises(TeacherError, match="failed: ValueError: its text may quote") as caught:
         votes_of(RaisesIt(ValueError(f"bad row '{SECRET}'")))
     logs = [*client.get_worker_logs().values(), client.get_scheduler_logs()]
     out, err = capfd.readouterr()
-    assert said.read_text().count("heard") == 2
-    texts = [said.read_text(), out, err, caplog.text, str(logs)]
+    assert written.read_text().count("heard") == 2
+    texts = [written.read_text(), out, err, caplog.text, str(logs)]
     texts.append("".join(traceback.format_exception(caught.value)))
     assert SECRET not in "".join(texts) and released(client)
 

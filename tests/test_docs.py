@@ -137,9 +137,9 @@ def test_errata_example_prints_its_comments():
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "papers_errata.py", "exec"), {"__name__": "__main__"})
-    said = re.findall(r"^ *# -> (.*)$", code, re.M)
-    assert len(said) > 35
-    assert printed.getvalue().splitlines() == said
+    expected = re.findall(r"^ *# -> (.*)$", code, re.M)
+    assert len(expected) > 35
+    assert printed.getvalue().splitlines() == expected
 
 
 def anchor(title):

@@ -207,8 +207,8 @@ SENTENCES = {
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_redacted_text_shows_fixed_messages_of_libraries(sentence):
-    said = redacted_text(error_of(SENTENCES[sentence]))
-    assert said.endswith(f": {sentence}") and "SECRET" not in said
+    shown = redacted_text(error_of(SENTENCES[sentence]))
+    assert shown.endswith(f": {sentence}") and "SECRET" not in shown
 
 
 # --- public rows with missing values pass or fail whichever rows are asked ------------------------

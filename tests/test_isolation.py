@@ -206,7 +206,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.teachers import Sites
 
-def speak():
+def print_anywhere():
     for descriptor in (1, 2):
         os.write(descriptor, b"private")
     for stream in (sys.__stdout__, sys.__stderr__):  # held back for some time
@@ -216,11 +216,11 @@ def speak():
 
 class Loud(GaussianNB):
     def fit(self, X, y):
-        speak()
+        print_anywhere()
         return super().fit(X, y)
 
 def load(name):
-    speak()
+    print_anywhere()
     return X[int(name)::4], y[int(name)::4]
 
 X = np.random.default_rng(0).normal(size=(80, 2))

@@ -151,14 +151,14 @@ def test_ptr_order_and_limit_do_not_depend_on_votes():
     is_second = np.arange(400) % 2
     rows = np.column_stack([is_second, np.arange(400)]).astype(float)
     params = {"aggregator": GNMax(40.0), "n_queries": 400, "epsilon": 1.6, "accounting": "ptr"}
-    told = set()
+    statements = set()
     for half_margin in (124, 90):
         votes = 125 + np.outer(1 - 2 * is_second, [half_margin, -half_margin])
         clf = PATEClassifier(GaussianNB(), random_state=0, **params).fit_votes(votes, rows)
         test, spent = clf.curator_.test, clf.privacy_spent_
-        told.add((test.order, test.limit, spent.epsilon, spent.composition))
+        statements.add((test.order, test.limit, spent.epsilon, spent.composition))
         assert test.pass_probability(votes) > 0.9
-    assert len(told) == 1
+    assert len(statements) == 1
 
 
 # --- 8. rounding in the accounting only ---------------------------------------------------------

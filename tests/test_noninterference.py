@@ -311,7 +311,7 @@ def everything(stream, make, given, state):
     estimator = make()
     if estimator.get_params().get("schema") is None:
         given = given | {"X_public": PUBLIC}
-    fitted, out, log, told = said_while(lambda: estimator.fit(**given))
+    fitted, out, log, warned = said_while(lambda: estimator.fit(**given))
     html = re.sub(r"id-\d+|[0-9a-f]{8}-[0-9a-f-]{27}", "id", fitted._repr_html_())
     html = SHORTENED.sub("...at", html)
     left = {
@@ -322,7 +322,7 @@ def everything(stream, make, given, state):
         "spent": repr(fitted.privacy_spent_),
         "out": out,
         "log": log,
-        "told": told,
+        "warned": warned,
         "attributes": public_attributes(fitted),
         "predictions": fitted.predict(PUBLIC).tolist(),
     }
@@ -333,7 +333,7 @@ def everything(stream, make, given, state):
 
 DECLARED = {"schema": dict.fromkeys("abc", (-2, 2))}
 JOINING = ClassSums(relation="add_or_remove_one")
-BESIDE = DECLARED | {"synthesizer": ClassSumsSynthesizer(epsilon_fraction=0.25, n_rows=200)}
+WITH_SUMS = DECLARED | {"synthesizer": ClassSumsSynthesizer(epsilon_fraction=0.25, n_rows=200)}
 ALONE = DECLARED | {"synthesizer": ClassSumsSynthesizer(epsilon_fraction=1.0, n_rows=200)}
 HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
 
@@ -341,7 +341,7 @@ HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
 @pytest.mark.slow
 @table(
     "params, partition",
-    ("sums and cells", BESIDE, "random"),
+    ("sums and cells", WITH_SUMS, "random"),
     ("sums alone", ALONE, "groups"),
     ("histograms", HISTOGRAMS, "groups"),
     ("sums of columns", {"method": ClassSums(), "class_weight": "balanced"}, "random"),
@@ -390,7 +390,7 @@ class ContinuedLate(Continued):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [Interrupted, InterruptedLate, Continued, ContinuedLate])
 def test_interrupted_fit_reveals_no_private_data(stream, kind):
-    for params in (BESIDE, ALONE):
+    for params in (WITH_SUMS, ALONE):
         given = {"classes": [0, 1], "on_bad_plan": "warn", "warm_start": True} | params
         assert_nothing_differs(stream, partial(kind, **given), "groups")
 
@@ -543,7 +543,7 @@ def test_fit_with_memory_reveals_no_private_data(stream, tmp_path):
         everything(stream, lambda k=k: model(Draws(), memory=tmp_path / str(k)), given, 0)[0]
         for k, given in enumerate(two_sets("hash"))
     )
-    for name in ("summary", "spent", "log", "told", "predictions", "student"):
+    for name in ("summary", "spent", "log", "warned", "predictions", "student"):
         assert left[name] == found[name]
 
 
@@ -592,7 +592,7 @@ class Unlike(TransformerMixin, BaseEstimator):
         draw(int(sum_) % 99)
         return rows
 
-    def speaks_whatever_is_set(self, rows, sum_):
+    def prints_with_any_settings(self, rows, sum_):
         warnings.resetwarnings()
         warnings.simplefilter("always")
         logging.disable(logging.NOTSET)
@@ -1054,8 +1054,8 @@ def test_mechanism_errors_do_not_quote_votes(module, kind):
             raise kind(f"votes {np.asarray(votes).tolist()}")
 
     Quotes.__module__ = module
-    told = f"Quotes could not draw labels: {kind.__name__}"
-    with pytest.raises(ValueError, match=told) as caught:
+    message = f"Quotes could not draw labels: {kind.__name__}"
+    with pytest.raises(ValueError, match=message) as caught:
         fit_of(aggregator=Quotes())
     assert "votes [" not in all_of(caught.value)
 

@@ -254,7 +254,7 @@ REFUSED = [
 ]
 
 
-def spelled_alone(value):
+def normalized_alone(value):
     """Return the text of a value that is normalized alone; None if it is refused."""
     try:
         return normalize_identifiers([value], "x")[0]
@@ -327,13 +327,13 @@ def made(container, values):
 
 
 def test_equal_identifiers_are_normalized_alike():
-    spellings = [spelled_alone(value) for value in VALUES]
-    assert None not in spellings
-    for one, text in zip(VALUES, spellings, strict=True):
+    texts = [normalized_alone(value) for value in VALUES]
+    assert None not in texts
+    for one, text in zip(VALUES, texts, strict=True):
         assert type(text) is str and normalize_identifiers([text], "x")[0] == text
-        for other, other_text in zip(VALUES, spellings, strict=True):
+        for other, other_text in zip(VALUES, texts, strict=True):
             assert text == other_text or not equal(one, other), (one, other)
-    assert len(set(spellings)) > 28  # what differs is, with few exceptions, spelled apart
+    assert len(set(texts)) > 28  # with few exceptions, different values have different texts
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -345,7 +345,7 @@ def test_normalized_identifier_depends_on_no_other(container, chosen):
     if given_ is None:
         return
     found = normalized(given_)
-    expected = [spelled_alone((v, 0) if container == "pairs" else v) for v in values]
+    expected = [normalized_alone((v, 0) if container == "pairs" else v) for v in values]
     # numbers that were rounded to floats before are refused, never normalized to another
     assert found == expected or (found is None and any(map(large, values))), values
 
@@ -381,7 +381,7 @@ def test_arrow_identifiers_are_normalized_like_python_values(values):
     if values[1] == "x":
         columns.append(columns[0].dictionary_encode())
     for column in columns:
-        assert normalized(pd.arrays.ArrowExtensionArray(column)) == [*map(spelled_alone, values)]
+        assert normalized(pd.arrays.ArrowExtensionArray(column)) == [*map(normalized_alone, values)]
         missing = pa.array([*values, None], column.type)
         assert normalized(pd.arrays.ArrowExtensionArray(missing)) is None
 
@@ -503,10 +503,10 @@ def test_text_identifiers_are_normalized_like_typed_columns():
     # a table that is read with one malformed value has text where it would have other types
     text = ["2020-01-01", "2020-01-01 00:00:00+01:00", "1.0", "-07", "TRUE", "false"]
     aware = INSTANT - datetime.timedelta(hours=1)
-    assert normalized(text) == [spelled_alone(v) for v in (DAY, aware, 1, -7, True, False)]
+    assert normalized(text) == [normalized_alone(v) for v in (DAY, aware, 1, -7, True, False)]
     text = ["1e5", "+.6e1\t", "123400e-2", "1" + "0" * 30]
     same = [100_000, 6, 1234, 10**30]
-    assert normalized(text) == [spelled_alone(v) for v in same]
+    assert normalized(text) == [normalized_alone(v) for v in same]
     other = ["2020-13-01", "2020-01", "2020/1/1", "1.5", "٣", "20200101x", "12e34", "1,000"]
     assert normalized(other) == other
 
@@ -592,9 +592,9 @@ def test_text_identifiers_are_compared_exactly(make):
 
 def test_dates_are_normalized_to_their_compact_text():
     dates = [DAY, DAY.date(), np.datetime64(DAY), "2020-01-01", "20200101", 20200101, 20200101.0]
-    assert {spelled_alone(date) for date in dates} == {"20200101"}
+    assert {normalized_alone(date) for date in dates} == {"20200101"}
     others = [INSTANT, DAY + datetime.timedelta(0, 1), datetime.date(1, 1, 1)]
-    assert all("T" in spelled_alone(other) for other in others)
+    assert all("T" in normalized_alone(other) for other in others)
 
 
 # --- published texts of a relation ----------------------------------------------------------------

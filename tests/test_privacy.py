@@ -74,8 +74,8 @@ def secrets_in(content, clf):
 def fitted():
     private, y, public = data()
     fit = model(verbose=2, random_state=3).fit
-    clf, out, log, told = said_while(lambda: fit(private, y, public))
-    return clf, (out + log + "".join(message for _, message in told)), public
+    clf, out, log, warned = said_while(lambda: fit(private, y, public))
+    return clf, (out + log + "".join(message for _, message in warned)), public
 
 
 @pytest.mark.slow
@@ -116,9 +116,9 @@ def test_fitted_classifier_reveals_nothing_private(fitted, way_out):
 
 
 def test_fit_output_reveals_nothing_private(fitted):
-    clf, said, _ = fitted
-    assert re.search(r"teachers (\d+)/\1 in", said) and secrets_in(said, clf) == []
-    assert LABEL not in said
+    clf, shown, _ = fitted
+    assert re.search(r"teachers (\d+)/\1 in", shown) and secrets_in(shown, clf) == []
+    assert LABEL not in shown
 
 
 @cases("make_copy", copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf)))

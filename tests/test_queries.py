@@ -120,9 +120,9 @@ class Spy(RandomQueries):
 def test_rounds_receive_public_rows_and_released_labels_only():
     seen = []
     clf = fitted(query_strategy=Spy(4, seen), n_queries=42)
-    rehearsals, seen = seen[:2], seen[2:]  # before teachers train, with made-up labels
-    assert [n for n, _ in rehearsals] == [11, 11]
-    assert rehearsals[1][1]["labels"].tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1]
+    dry_runs, seen = seen[:2], seen[2:]  # before teachers train, with made-up labels
+    assert [n for n, _ in dry_runs] == [11, 11]
+    assert dry_runs[1][1]["labels"].tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1]
     assert [n for n, _ in seen] == [11, 11, 10, 10]
     assert seen[0][1]["student_proba"] is None and len(seen[0][1]["queried"]) == 0
     for k, (_, shown) in enumerate(seen[1:], 1):

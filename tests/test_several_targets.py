@@ -498,9 +498,9 @@ def test_classes_of_several_targets_are_found():
     )
     assert clf.score(X[8500:], frame[8500:]) > 0.6
     flags = labels[:, :2] == 1
-    told = PATEClassifier(method="sums", random_state=0).fit(X[:8000], flags[:8000], X[8000:])
-    assert [values.tolist() for values in told.classes_] == [[False, True]] * 2
-    assert "were found" not in told.privacy_spent_.summary()
+    clf = PATEClassifier(method="sums", random_state=0).fit(X[:8000], flags[:8000], X[8000:])
+    assert [values.tolist() for values in clf.classes_] == [[False, True]] * 2
+    assert "were found" not in clf.privacy_spent_.summary()
 
 
 def test_bounds_of_several_targets_are_found():

@@ -96,7 +96,7 @@ def weight_of(record):
     return [0.3, 1.7, -2.0, 0.999][(record[0] + len(str(record[1]))) % 4]
 
 
-def note_moved(reached, change, changed, n_tables):
+def note_changed(reached, change, changed, n_tables):
     """Note how far a change moved tables: each entry by 1, and all by 1 or 2 a table, at most."""
     changed = np.abs(changed)
     assert changed.max() <= 1 and changed.sum() <= (2 if change == "replace" else 1) * n_tables
@@ -120,9 +120,9 @@ def test_record_changes_at_most_its_contribution(missing, is_weighted):
     for other in [(), *((record,) for record in ALL_RECORDS[::8])]:
         for one in ALL_RECORDS:
             with_one = table((*other, one))
-            note_moved(reached, "remove", with_one - table(other), n_tables)
+            note_changed(reached, "remove", with_one - table(other), n_tables)
             for another in ALL_RECORDS:
-                note_moved(reached, "replace", with_one - table((*other, another)), n_tables)
+                note_changed(reached, "replace", with_one - table((*other, another)), n_tables)
     if not is_weighted:
         assert reached == {"replace": 2 * n_tables, "remove": n_tables}  # and not less
 
@@ -145,8 +145,8 @@ def test_group_changes_at_most_as_much_as_a_record(is_weighted):
 
         others = [some(rng.integers(0, 4)), some(rng.integers(1, 4))]
         with_one = table([*others, some(rng.integers(1, 6))])
-        note_moved(reached, "remove", with_one - table(others), 3)
-        note_moved(reached, "replace", with_one - table([*others, some(rng.integers(1, 6))]), 3)
+        note_changed(reached, "remove", with_one - table(others), 3)
+        note_changed(reached, "replace", with_one - table([*others, some(rng.integers(1, 6))]), 3)
     if not is_weighted:
         assert reached["replace"] == 6 and 3 * (1 - 1e-5) < reached["remove"] <= 3
 

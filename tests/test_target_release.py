@@ -221,10 +221,10 @@ def test_labels_beyond_the_fixed_ones_are_not_found_by_their_neighbors():
 
 def test_neighbors_of_a_class_do_not_depend_on_a_private_number_of_records():
     release = ClassRelease(epsilon=0.125, delta=1e-8, neighbors=JOINED)
-    beside = release.gather(np.repeat([5, 6], [6000, 30]), None)
+    next_to = release.gather(np.repeat([5, 6], [6000, 30]), None)
     between = release.gather(np.repeat([5, 6, 7], [6000, 50, 3000]), None)
     assert release.threshold(6) > 65
-    assert classes_found(release, beside, 100)[(5,)] > 90
+    assert classes_found(release, next_to, 100)[(5,)] > 90
     assert classes_found(release, between, 100)[(5, 6, 7)] > 85
 
 
