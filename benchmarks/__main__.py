@@ -12,7 +12,7 @@
     python -m benchmarks verify [--plans N] [--seed S]   statements, recomputed by verify.py
     python -m benchmarks audit [--only PART ...]         audits of every path
 
-`--help` after each says more.
+`--help` after each prints more.
 """
 
 import sys

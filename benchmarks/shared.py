@@ -1,4 +1,4 @@
-"""What all parts share: the machine, data that may be missing, and tables of results."""
+"""Shared code of all parts: the machine, data that may be missing, and tables of results."""
 
 import csv
 import os
@@ -13,11 +13,11 @@ import sklearn_pate
 
 
 class MissingError(Exception):
-    """A measurement cannot run here; the message says what it needs."""
+    """A measurement cannot run here; the message names the missing requirement."""
 
 
 def data(name, content):
-    """A folder below that of all data; `content` says what should be there."""
+    """A folder in the folder of all data; `content` describes its files."""
     root = os.environ.get("SKLEARN_PATE_DATA")
     if root is None or not (Path(root) / name).exists():
         raise MissingError(f"{content} in the folder `{name}` of $SKLEARN_PATE_DATA")

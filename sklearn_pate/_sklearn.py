@@ -1,7 +1,8 @@
-"""Imports of all private names of scikit-learn that this package uses, and wrappers of them.
+"""Private names of scikit-learn, wrappers of them, and modules that are imported on first use.
 
-`sklearn.pipeline` and `sklearn.preprocessing` are imported when they are used, because they take a
-third of the time of all imports.
+All private names that this package uses are imported here. `pipeline` and `preprocessing` are
+imported when one of their names is first read, because they take a third of the time of all
+imports.
 """
 
 from __future__ import annotations
@@ -26,8 +27,6 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples
 from ._numbers import LARGEST_COUNT, as_float, has_many_digits, shown
 
 if TYPE_CHECKING:
-    from sklearn.pipeline import FeatureUnion, Pipeline
-
     from ._typing import Estimator
 
 
@@ -41,27 +40,14 @@ class _Lazy:
         return getattr(importlib.import_module(self._name), name)
 
 
+pipeline: Any = _Lazy("sklearn.pipeline")
 preprocessing: Any = _Lazy("sklearn.preprocessing")
-
-
-def make_pipeline(*steps: Any) -> Pipeline:
-    """Return `sklearn.pipeline.make_pipeline` of the steps."""
-    from sklearn import pipeline
-
-    return pipeline.make_pipeline(*steps)
-
-
-def make_union(*transformers: Any) -> FeatureUnion:
-    """Return `sklearn.pipeline.make_union` of the transformers."""
-    from sklearn import pipeline
-
-    return pipeline.make_union(*transformers)
 
 
 def is_pipeline(estimator: Any) -> bool:
     """Return whether an estimator is a `Pipeline`."""
-    pipeline = sys.modules.get("sklearn.pipeline")  # without this module, there is no Pipeline
-    return pipeline is not None and isinstance(estimator, pipeline.Pipeline)
+    module = sys.modules.get("sklearn.pipeline")  # without this module, there is no Pipeline
+    return module is not None and isinstance(estimator, module.Pipeline)
 
 
 class Interval(_Interval):

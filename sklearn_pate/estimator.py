@@ -24,7 +24,7 @@ from ._sklearn import (
 from .aggregators import Mechanism, TableMechanism
 from .encoding.dtypes import RowForm
 from .encoding.targets import ClassTarget, Target
-from .fitting import run, targets, trials
+from .fitting import first_release, run, trials
 from .fitting.checks import check_features
 from .fitting.export import Saved, handed_over, libraries_of, readable_rows
 from .fitting.inputs import (
@@ -185,7 +185,7 @@ class PATEEstimator(CheckedEstimator):
         with keeping(self, self.ledger) as account:
             X = records_of(self, X, y=y, **given)
             given["fit_number"] = fit_number
-            with targets.inputs_of_rest(self, account, X, y, **given) as inputs:
+            with first_release.inputs_of_rest(self, account, X, y, **given) as inputs:
                 run.fit(inputs, account)
         return self
 
@@ -258,9 +258,9 @@ class PATEEstimator(CheckedEstimator):
         }
         X = records_of(self, X, y=y, **given)
         if y_public is None:
-            return targets.plan(self, X, y, **given)
+            return first_release.plan(self, X, y, **given)
         labels = trials.check_labels(self, X_public, y_public)
-        plan = targets.plan(self, X, y, **given)
+        plan = first_release.plan(self, X, y, **given)
         return trials.with_trials(plan, self, X, y, labels=labels, **given)
 
     @usual_floats
@@ -313,7 +313,7 @@ class PATEEstimator(CheckedEstimator):
         with keeping(self, self.ledger) as account:
             given = {"X_public": X_public, "groups": groups, "sample_weight": sample_weight}
             X = records_of(self, X, y=y, **given)
-            known = targets.declared(self, X, y)
+            known = first_release.declared(self, X, y)
             if known is None:
                 raise ValueError(
                     "poll publishes no classes or bounds, which the votes depend on: declare "

@@ -35,7 +35,7 @@ class BadPlanError(ValueError):
     plan : Plan or None
         The public plan of the fit, if it was computed.
     privacy_spent : PrivacySpent
-        Privacy cost of what was published, also in the error's note; absent if nothing was spent.
+        Privacy cost of the published results, also in the error's note; absent if there is none.
     """
 
     def __init__(self, message: str, plan: Plan | None = None) -> None:
@@ -52,7 +52,7 @@ class BudgetExceededError(ValueError):
     Attributes
     ----------
     privacy_spent : PrivacySpent
-        Privacy cost of what was published, also in the error's note; absent if nothing was spent.
+        Privacy cost of the published results, also in the error's note; absent if there is none.
     """
 
 

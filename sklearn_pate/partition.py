@@ -288,21 +288,9 @@ def assign_teachers(
         )
     if groups is not None:
         groups = normalize_groups(groups, n_records)
-    if isinstance(partition, str):
-        if partition not in _PARTITIONS:
-            raise ValueError(
-                f"partition must be one of {[*_PARTITIONS]} or an object; got {partition!r}"
-            )
-        is_hashed = groups is not None and partition != "predefined"
-        partition = GroupPartition() if is_hashed else _PARTITIONS[partition]()
+    partition = _partition_object(partition, has_groups=groups is not None)
     if isinstance(partition, GroupPartition | PredefinedPartition):
         unit = "group"
-    if isinstance(partition, type) or not isinstance(getattr(partition, "relation", None), str):
-        raise ValueError(
-            "partition must be an instance with an attribute relation: an rdp.NeighboringRelation, "
-            "or a str that describes a change of the data that changes at most one teacher; got "
-            f"{partition!r}"
-        )
     names = partition.teachers(groups) if isinstance(partition, PredefinedPartition) else None
     n_teachers = int(n_teachers) if names is None else len(names)  # numpy's small ints overflow
     records: dict[str, Any] = {
@@ -320,6 +308,32 @@ def assign_teachers(
             "partition.assign failed with",
             "To read it, call assign(n_records=, n_teachers=, index=, groups=, seed=) yourself",
         )
+    _check_teachers(teacher_indices, n_records, n_teachers)
+    if unit == "group":
+        _check_whole_groups(groups, teacher_indices)
+    return Assignment(teacher_indices, n_teachers, unit, partition.relation, names)
+
+
+def _partition_object(partition: Any, *, has_groups: bool) -> Any:
+    """Return the object of a named partition, or a user's object; raise an error for others."""
+    if isinstance(partition, str):
+        if partition not in _PARTITIONS:
+            raise ValueError(
+                f"partition must be one of {[*_PARTITIONS]} or an object; got {partition!r}"
+            )
+        is_hashed = has_groups and partition != "predefined"
+        partition = GroupPartition() if is_hashed else _PARTITIONS[partition]()
+    if isinstance(partition, type) or not isinstance(getattr(partition, "relation", None), str):
+        raise ValueError(
+            "partition must be an instance with an attribute relation: an rdp.NeighboringRelation, "
+            "or a str that describes a change of the data that changes at most one teacher; got "
+            f"{partition!r}"
+        )
+    return partition
+
+
+def _check_teachers(teacher_indices: np.ndarray, n_records: int, n_teachers: int) -> None:
+    """Raise an error, without any value, unless each record has one of the teachers."""
     are_whole = teacher_indices.shape == (n_records,) and teacher_indices.dtype.kind in "iu"
     if not are_whole or ((teacher_indices < 0) | (teacher_indices >= n_teachers)).any():
         raise ValueError(
@@ -327,15 +341,16 @@ def assign_teachers(
             f"got other values, shape {teacher_indices.shape} and "
             f"{kind_of(teacher_indices.dtype)}"
         )
-    if unit == "group":
-        pairs = set(zip(groups.tolist(), teacher_indices.tolist(), strict=True))  # type: ignore[union-attr]
-        if len(pairs) > len(set(groups.tolist())):  # type: ignore[union-attr]
-            raise ValueError(
-                'unit="group" requires that all records of a group have the same teacher, but this '
-                'partition splits groups; use partition="random" or "hash", which assign whole '
-                "groups"
-            )
-    return Assignment(teacher_indices, n_teachers, unit, partition.relation, names)
+
+
+def _check_whole_groups(groups: Any, teacher_indices: np.ndarray) -> None:
+    """Raise an error if records of a group have different teachers."""
+    pairs = set(zip(groups.tolist(), teacher_indices.tolist(), strict=True))
+    if len(pairs) > len(set(groups.tolist())):
+        raise ValueError(
+            'unit="group" requires that all records of a group have the same teacher, but this '
+            'partition splits groups; use partition="random" or "hash", which assign whole groups'
+        )
 
 
 def _keyed_hash(values: Any, n_teachers: int, seed: Any, name: str) -> np.ndarray:

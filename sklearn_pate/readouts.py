@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._sklearn import make_pipeline, make_union, preprocessing
+from ._sklearn import pipeline, preprocessing
 from .association import combined
 from .encoding.fitted_steps import (
     affine_by_hand,
@@ -102,7 +102,9 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self.released, "to_sklearn"):  # returns a shorter Pipeline
             return self.released.to_sklearn(codes, weight)
         classes = classes_by_proba(self.released.n_classes, codes, weight)
-        return make_pipeline(*self.released.by_hand(), *classes).set_output(transform="default")
+        return pipeline.make_pipeline(*self.released.by_hand(), *classes).set_output(
+            transform="default"
+        )
 
     def _weight(self) -> np.ndarray:
         return np.ones(len(self.classes_)) if self.weight is None else self.weight[self.classes_]
@@ -136,7 +138,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):
     def to_sklearn(self) -> Pipeline:
         """Return a scikit-learn Pipeline with the same predictions."""
         check_is_fitted(self)
-        model = make_pipeline(*self.released.by_hand(), mean_by_proba(self.target.values))
+        model = pipeline.make_pipeline(*self.released.by_hand(), mean_by_proba(self.target.values))
         return model.set_output(transform="default")
 
 
@@ -252,7 +254,9 @@ class StackedTable:
             by_cells = smoothing.sharpened(means, probability_field.power)
             of_cells = [(by_cells / overall) ** power for power in _POWERS_OF_CELLS]
             factors = product(of_prior, of_cells)
-            gain += [(hidden * np.log(_normalized(one * other))).sum() for one, other in factors]
+            gain += [
+                (hidden * np.log(_normalized(prior * cells))).sum() for prior, cells in factors
+            ]
         return powers[int(np.argmax(gain))]
 
     @available_if(lambda table: hasattr(table.prior, "default_student"))
@@ -276,13 +280,13 @@ class StackedTable:
     def by_hand(self) -> list[Estimator]:
         """Return fitted scikit-learn steps that compute the class probabilities of rows."""
         parts = [
-            make_pipeline(*part.by_hand(), preprocessing.FunctionTransformer(np.log))
+            pipeline.make_pipeline(*part.by_hand(), preprocessing.FunctionTransformer(np.log))
             for part in (self.prior, self.table)
         ]
         powers = np.vstack([np.diag(np.full(self.n_classes, power)) for power in self.powers])
         overall = np.maximum(self.table.probability_field.overall, smoothing.MIN_PROBA)
         return [
-            make_union(*parts),
+            pipeline.make_union(*parts),
             *affine_by_hand(powers, (1 - sum(self.powers)) * np.log(overall)),
             *proba_by_softmax(smoothing.MIN_PROBA),
         ]

@@ -45,8 +45,8 @@ class PATERegressor(RegressorMixin, PATEEstimator):
     """Regressor trained on private data through a noisy vote (PATE).
 
     Levels are evenly spaced between two public bounds. A number is a vote that is split between the
-    two nearest levels, with weights such that the weighted mean of the levels is that number. Split
-    votes have the same cost as whole votes. So methods, noise, cost, plans, groups, ledgers and
+    two nearest levels, and the weighted mean of these levels is the number. Split votes
+    have the same cost as whole votes. So methods, noise, cost, plans, groups, ledgers and
     synthesizers are as in `PATEClassifier`, with levels in place of classes. Only the student and
     the released results depend on private data, and `privacy_spent_` contains their privacy cost.
 

@@ -41,8 +41,9 @@ _MIN_MEAN_DISTANCE = 0.15
 #: ``0.4 * d``.
 _STDS_OF_DISTANCE = 2.5
 
-#: Distances above which fits without public rows were mostly better, if there is an alarm; see
-#: docs/results/shift_scores.csv. Class sums have no weights, and use the covariance of public rows.
+#: Distances above which fits without public rows were mostly better, if noise and sampling do not
+#: explain the distance (`PublicShift.is_distant`); see docs/results/shift_scores.csv. Class sums
+#: have no weights, and use the covariance of public rows.
 _FAR = {"votes": 0.5, "sums": 0.0}
 
 #: Limits of the weight of a public row.
@@ -71,12 +72,13 @@ class PublicShift:
     mean_distance : float
         Largest difference between the published mean of an encoded column and the mean of the
         public rows. For votes, each record and row is in the center of its cell. The unit is the
-        standard deviation of the column over records and public rows together. The largest
-        difference is the one with the largest ratio to its standard error.
+        standard deviation of the column over records and public rows together or, for sums, an
+        upper bound of it (see `shift_of_sums`). The largest difference is the one with the largest
+        ratio to its standard error.
     mean_z : float
         This ratio, reduced by the number of columns: a standard normal variable exceeds it with
         the probability that the ratio of any column is as large, at most (Bonferroni). Minus
-        infinity without a column that varies.
+        infinity if this bound of the probability is 1, or if no column varies.
     cell_weight : ndarray of shape (n_cells,) or None
         Weight of a public row in each cell; see `weights_of_cells`. None for sums.
     """
@@ -225,36 +227,39 @@ def _shift_of_means(
     rows = centers[public].mean(axis=1)
     middle = rows.mean(axis=0)
     away = centers - middle
-    spread = ((rows - middle) ** 2).mean(axis=0)
-    pooled = (len(public) * spread + n * np.maximum(observed @ away**2, 0)) / (len(public) + n)
-    spread = np.maximum(spread, pooled)
-    error = spread * (1 / n + 1 / len(public)) + (noise_std / n) ** 2 * (away**2).sum(axis=0)
-    return _largest_difference(np.abs(observed @ away), spread, error)
+    of_public = ((rows - middle) ** 2).mean(axis=0)
+    of_records = np.maximum(observed @ away**2, 0)  # noise may make it negative
+    n_public = len(public)
+    variance = np.maximum(of_public, (n_public * of_public + n * of_records) / (n_public + n))
+    noise_variance = (noise_std / n) ** 2 * (away**2).sum(axis=0)
+    error_variance = variance * (1 / n + 1 / n_public) + noise_variance
+    return _largest_difference(np.abs(observed @ away), variance, error_variance)
 
 
 def _largest_difference(
-    off: np.ndarray, spread: np.ndarray, error: np.ndarray
+    difference: np.ndarray, variance: np.ndarray, error_variance: np.ndarray
 ) -> tuple[float, float]:
     """Return `mean_distance` and `mean_z` of `PublicShift`.
 
     Parameters
     ----------
-    off : ndarray of shape (n_columns,)
+    difference : ndarray of shape (n_columns,)
         Absolute differences of the means.
-    spread : ndarray of shape (n_columns,)
+    variance : ndarray of shape (n_columns,)
         Variance of each column.
-    error : ndarray of shape (n_columns,)
+    error_variance : ndarray of shape (n_columns,)
         Variance of each difference without a shift.
     """
     # A column that is equal in nearly all rows has no standard error
-    varies = spread > 1e-9 * spread.max()
+    varies = variance > 1e-9 * variance.max()
     if not varies.any():
         return 0.0, -math.inf
-    off, spread, error = off[varies], spread[varies], error[varies]
-    ratio = off / np.sqrt(error)
+    difference, variance = difference[varies], variance[varies]
+    ratio = difference / np.sqrt(error_variance[varies])
     most = int(ratio.argmax())
     log_p = math.log(2 * len(ratio)) + log_ndtr(-ratio[most])
-    return float(off[most] / math.sqrt(spread[most])), float(-ndtri_exp(min(log_p, 0.0)))
+    mean_distance = difference[most] / math.sqrt(variance[most])
+    return float(mean_distance), float(-ndtri_exp(min(log_p, 0.0)))
 
 
 def _groups(centers: np.ndarray, in_cell: np.ndarray) -> np.ndarray:
@@ -299,10 +304,10 @@ def weights_of_cells(
     seen = in_cell > 0
     n_public = in_cell.sum()
     share = in_cell[seen] / n_public
-    off = total[seen] / (n * share) - 1
+    difference = total[seen] / (n * share) - 1
     variance = 1 / (n * share) + 1 / (n_public * share) + (noise_std / (n * share)) ** 2
-    tau_squared = max(0.0, (share * (off**2 - variance)).sum())
-    shrunk = 1 + tau_squared / (tau_squared + variance) * off
+    tau_squared = max(0.0, (share * (difference**2 - variance)).sum())
+    shrunk = 1 + tau_squared / (tau_squared + variance) * difference
     weight[seen] = np.clip(shrunk, _MIN_WEIGHT, _MAX_WEIGHT)
     return weight
 
@@ -343,31 +348,36 @@ def shift_of_sums(
     Its cube root is about normal (Wilson and Hilferty 1931), which gives `z`.
 
     The difference d of the means of one column has the variance
-    ``W (1 / n + 1 / P) + (sigma / n)^2``. W is the mean square over records and public rows, which
-    is V for public rows. For records it is not published, so the bound ``V + m abs(d)`` is used: it
-    holds if records differ from public rows only by some records at the public value farthest from
-    the mean, at the distance m. Few public rows do not show the variance of a rare category.
+    ``W (1 / n + 1 / P) + (sigma / n)^2``. W is the mean square of the column about the mean of the
+    public rows, over records and public rows together. Over public rows it is V. Over records it
+    is not published, so the bound ``V + m abs(d)`` is used: it holds if records differ from public
+    rows only by some records at the public value farthest from the mean, at the distance m. Few
+    public rows do not show the variance of a rare category.
     """
     n_public = len(public)
     middle = public.mean(axis=0)
     away = public - middle
-    off = total / n - middle
-    spread = (away**2).sum() / max(n_public - 1, 1)
+    difference = total / n - middle
+    total_variance = (away**2).sum() / max(n_public - 1, 1)
     # The smaller of the two Gram matrices has the same trace of its square
     gram = away.T @ away if len(middle) <= n_public else away @ away.T
-    spread_squared = (gram**2).sum() / max(n_public - 1, 1) ** 2
+    trace_of_square = (gram**2).sum() / max(n_public - 1, 1) ** 2
     sampling, noise = 1 / n + 1 / n_public, (noise_std / n) ** 2
-    mean = spread * sampling + len(middle) * noise
-    variance = spread_squared * sampling**2 + 2 * spread * sampling * noise + len(middle) * noise**2
+    mean = total_variance * sampling + len(middle) * noise
+    of_both = 2 * total_variance * sampling * noise
+    variance = trace_of_square * sampling**2 + of_both + len(middle) * noise**2
     part = 2 * variance / (9 * mean**2)
-    z = ((off @ off / mean) ** (1 / 3) - 1 + part) / math.sqrt(part)
-    unit = math.sqrt(spread) if spread > 0 else 1.0
+    z = ((difference @ difference / mean) ** (1 / 3) - 1 + part) / math.sqrt(part)
+    unit = math.sqrt(total_variance) if total_variance > 0 else 1.0
     farthest = np.abs(away).max(axis=0)
-    pooled = (away**2).mean(axis=0) + farthest * np.abs(off) * n / (n + n_public)
-    mean_distance, mean_z = _largest_difference(np.abs(off), pooled, pooled * sampling + noise)
+    of_records = farthest * np.abs(difference)  # beyond the mean square over public rows
+    pooled = (away**2).mean(axis=0) + of_records * n / (n + n_public)
+    mean_distance, mean_z = _largest_difference(
+        np.abs(difference), pooled, pooled * sampling + noise
+    )
     return PublicShift(
         statistic="sums",
-        distance=float(math.sqrt(off @ off) / unit),
+        distance=float(math.sqrt(difference @ difference) / unit),
         expected=float(math.sqrt(mean) / unit),
         z=float(z),
         tolerance=tolerance,

@@ -28,6 +28,7 @@ from ._sklearn import (
     has_method,
     is_pipeline,
     learns_several,
+    pipeline,
 )
 from .encoding.targets import NumberTarget, SeveralTargets, Target
 from .exceptions import StudentError
@@ -315,7 +316,7 @@ def _teach(
 ) -> Estimator:
     """Fit a student on the kind of labels that it accepts.
 
-    It is the first that applies: all rows, of which some have labels; soft labels; class
+    It is the first that applies: all rows, if only some have labels; soft labels; class
     probabilities as weights of rows (if `by_weights`); labels alone.
     """
     has_class_proba = released.table is not None  # then they are the soft labels
@@ -428,9 +429,7 @@ def _check_soft(student: Estimator, X_public: Rows) -> None:
     classifier = last.estimator
     if last is not student:
         name, _ = student.steps[-1]
-        from sklearn.pipeline import Pipeline
-
-        classifier = Pipeline([*student.steps[:-1], (name, last.estimator)])
+        classifier = pipeline.Pipeline([*student.steps[:-1], (name, last.estimator)])
     if not heeds_weights(classifier, X_public):
         raise ValueError(
             f"{last.estimator!r} ignores the sample_weight that is passed to fit, {_WEIGHTS_NEEDED}"

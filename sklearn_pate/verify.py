@@ -9,9 +9,9 @@ step, and compares the total with the claim. With a second argument, the file of
 compares the SHA-256 digest. The exit code is 0 if the claim holds, 1 if the statement claims less
 than its steps cost or is not valid, and 2 for wrong arguments.
 
-What it does not check: that the program drew this noise, that one unit changes each statistic by no
-more than is stated, and that the statement lists every step (the proofs are in the source of
-sklearn_pate, and its `audit` tests the code); and numbers that the output calls "not rechecked".
+It does not check that the program drew this noise, that one unit changes each statistic by no more
+than is stated, and that the statement lists every step (the proofs are in the source of
+sklearn_pate, and its `audit` tests the code); nor numbers that the output calls "not rechecked".
 These are worst-case costs of a query without a simple formula. The output has the epsilon that
 follows from simple bounds instead, which is larger. A filter and a private test compare such costs
 with a limit, so their result has no simple bound.
@@ -27,9 +27,9 @@ How to read this file, from top to bottom:
 6. The comparison and the output.
 
 The words of the formulas. A step with pure cost e: no outcome is more than exp(e) times as likely
-on one of two neighboring data sets as on the other. A step with Gaussian cost mu: to tell the data
-sets apart is as hard as to tell two normal distributions with distance mu and variance 1 apart. A
-step with Renyi cost r at order a: the Renyi divergence of order a of its outcomes is at most r.
+on one of two neighboring data sets as on the other. A step with Gaussian cost mu: distinguishing
+the data sets is as hard as distinguishing two normal distributions with distance mu and variance 1.
+A step with Renyi cost r at order a: the Renyi divergence of order a of its outcomes is at most r.
 
 References
 ----------
@@ -1101,7 +1101,7 @@ def of_sum(part: dict[str, Any]) -> Guarantee:
     """Return the guarantee of parts, whose earlier ones chose later ones: their sums.
 
     Each part claims an epsilon that holds for all that could have been chosen [DR, 3.16], so the
-    claims add up, not the recomputed numbers of what was chosen.
+    claims add up, not the recomputed numbers of the chosen steps.
     """
     for each in listed(part["parts"]):
         check(each, guarantee_of(each))
@@ -1310,7 +1310,7 @@ def simple_epsilon(part: dict[str, Any]) -> Decimal:
     return max(found, number_of(part["epsilon"])) if part.get("is_limit") else found
 
 
-#: Words that a statement may have, of which some add a line to the output.
+#: Words that a statement may have; some of them add a line to the output.
 WORDS: dict[str, tuple[str, ...]] = {
     "kind": ("spent", "forecast"),
     "covers": ("fit", "rows", "statistics", "target"),

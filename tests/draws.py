@@ -6,7 +6,7 @@ from scipy.stats import chisquare, poisson
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.rdp import DEFAULT_ORDERS
 
-#: A p-value below which samples do not follow what they are compared with
+#: P-value below which samples do not follow the expected distribution
 BY_CHANCE = 1e-7
 
 

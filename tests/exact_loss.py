@@ -20,7 +20,7 @@ from sklearn_pate.rdp.discrete import TICKS, DiscreteGaussian, DiscreteLaplace
 from sklearn_pate.schema_release import ClassRelease, SchemaRelease
 from sklearn_pate.secure import SystemGenerator
 
-#: Number of losses of Laplace noise that are told apart.
+#: Number of losses of Laplace noise that are distinguished.
 N_LOSSES = 4000
 
 #: Label, or text, that no record of a neighboring data set has; the last in the order of texts.

@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 
 
 class RaisesIt(GaussianNB):
-    """Raises what it was given; at what, `at` says."""
+    """Raises a given error, in the method `at`."""
 
     def __init__(self, error=None, at="fit"):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Compare seeded fits of every path with those of another commit, bit by bit.
+"""Compare seeded fits of every path with fits of another commit, bit by bit.
 
     python tests/golden.py COMMIT
 
@@ -208,7 +208,7 @@ def published_by(estimator, X_test=None):
 
 
 def fitted(estimator, X, y, X_public, X_test, **more):
-    """Return what plan and fit yield; of an error its type, its cause and what was kept."""
+    """Return the results of plan and fit; of an error its type, cause and kept attributes."""
     numbers, texts = {}, {}
     try:
         plan = clone(estimator).set_params(ledger=None).plan(X, y, X_public, **more)
@@ -527,7 +527,7 @@ def results_of(commit):
 
 
 def main():
-    """Write the results, or compare them with those of a commit."""
+    """Write the results, or compare them with the results of a commit."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("commit", nargs="?", help="commit to compare with")
     parser.add_argument("--write", type=Path, help="file to write the results to")

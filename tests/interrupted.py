@@ -1,4 +1,4 @@
-"""Fits of all paths, watched: what was gathered, paid for and published until an interruption."""
+"""Interrupted fits of all paths: their gathered, paid and published results."""
 
 import contextlib
 import math
@@ -253,7 +253,7 @@ class Watch:
         return draw
 
     def paying(self, function):
-        @wraps(function)  # whether it takes an entry decides what it gets
+        @wraps(function)  # whether it takes an entry determines the next one
         def record(*args, **kwargs):
             entry = function(*args, **kwargs)
             self.is_paid = True

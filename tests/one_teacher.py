@@ -67,8 +67,8 @@ LIMIT = 60
 class Watched(ClassifierMixin, BaseEstimator):
     """A classifier whose votes can be read one by one, from a file named by its `random_state`.
 
-    Where the estimator cannot be fitted (calibration with one record of a class, say), it votes for
-    the most frequent class, and the file's name says "refused".
+    Where the estimator cannot be fitted (calibration with one record of a class), it votes for
+    the most frequent class, and "refused" is in the name of the file.
     """
 
     def __init__(self, estimator, folder=None, random_state=None):
@@ -103,7 +103,7 @@ class Linear(ClassifierMixin, BaseEstimator):
 
 
 class Draws(Linear):
-    """Draws numbers from a global generator, as many as its records say, then its weights."""
+    """Draws numbers from a global generator, as many as it has records, then its weights."""
 
     def __init__(self, source="numpy"):
         self.source = source
@@ -159,7 +159,7 @@ class Settings(Linear):
 
 
 class Jitter(TransformerMixin, BaseEstimator):
-    """Adds noise of a generator that it keeps, after as many draws as the records say."""
+    """Adds noise of a generator that it keeps, after draws whose number depends on records."""
 
     def __init__(self, shared=False):
         self.shared = shared
@@ -237,7 +237,7 @@ SEE_THE_PAST = ("lazy torch", "settings")
 
 
 class Data(NamedTuple):
-    """What a fit is given, but the public rows."""
+    """Arguments of a fit, without the public rows."""
 
     X: object
     y: np.ndarray
@@ -362,7 +362,7 @@ def started(backend):
 # --- faults, to show that the check can fail -----------------------------------------------------
 
 
-#: What is replaced in `sklearn_pate.teachers`; reaches teachers that run in the caller's process.
+#: Replacements in `sklearn_pate.teachers`; reaches teachers that run in the caller's process.
 FAULTS = {
     "no isolation": {"isolated": lambda seed: contextlib.nullcontext()},
     "no copies": {"isolated_clone": lambda estimator, seed, functions=False: clone(estimator)},
@@ -461,7 +461,7 @@ def polled_once(combination, changed):
 
 
 def read_votes(folder, watched, counts, names=None):
-    """Return kind and votes by the teacher's number, if they add up to what was counted."""
+    """Return kind and votes by the teacher's number, if they add up to the counts."""
     seeds = _seeds(seed_streams(SEED)["teachers"], N_TEACHERS, names)  # as in `Teachers`
     numbers = {set_seeds(clone(watched), seed).random_state: i for i, seed in enumerate(seeds)}
     votes = {}

@@ -1,4 +1,4 @@
-"""What a process has one of, and new processes, each forked from one with the package imported."""
+"""State of a process, and new processes, each forked from one with the package imported."""
 
 import contextlib
 import logging
@@ -34,7 +34,7 @@ def generator_states():
 
 
 def process_settings():
-    """Return what a process has one of, and an estimator might change."""
+    """Return the state of a process that an estimator might change."""
     return {
         "numpy": np.geterr(),
         "filters": list(warnings.filters),
@@ -53,7 +53,7 @@ def process_settings():
 
 
 class Run(NamedTuple):
-    """How a script ended, and what it wrote."""
+    """Exit status of a script, and its output."""
 
     returncode: int
     stdout: str
@@ -92,7 +92,7 @@ def _as_main(code, arguments, files):
 
 
 def marks_since_last(file):
-    """Return a function that says how long a file has become since its last call."""
+    """Return a function that returns the growth of a file since its last call."""
     joblib.memory._FUNCTION_HASHES.clear()  # as in a new process, which may use one folder only
     file.touch()
     seen = [0]

@@ -1,4 +1,4 @@
-"""Plans, what is reported as spent, the curator's view, and forecasts, from public numbers."""
+"""Plans, reported costs, the curator's view, and forecasts, from public numbers."""
 
 import copy
 import dataclasses
@@ -229,7 +229,7 @@ def test_cached_costs_are_read_only():
         assert stage.costs(n_teachers=200, n_classes=2)(30).epsilon(1e-5) == cost.epsilon(1e-5)
 
 
-# --- what a plan contains before a fit ------------------------------------------------------------
+# --- contents of a plan before a fit --------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
 N_RECORDS = 1847  # a number that occurs nowhere else
@@ -691,7 +691,7 @@ def test_plan_warns_of_many_weak_columns():
         clf.fit(wide[:6000], labels[:6000], X_public=wide[6000:])
 
 
-# --- what was paid for is not lost ---------------------------------------------------------------
+# --- paid results are not lost -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])

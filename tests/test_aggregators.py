@@ -1,4 +1,4 @@
-"""Mechanisms: their outcome distributions, against mpmath and samples, and what they state."""
+"""Mechanisms: their outcome distributions, against mpmath and samples, and their statements."""
 
 import copy
 import math
@@ -325,7 +325,7 @@ def test_outcome_distribution_refuses_too_large_noise_that_aggregate_accepts():
         assert mechanism.aggregate([[250, 0, 0]], random_state=0).shape == (1,)
 
 
-# --- what a mechanism states of itself ------------------------------------------------------------
+# --- statements of a mechanism --------------------------------------------------------------------
 
 MECHANISMS = [
     *(aggregators.GNMax(40.0, noise) for noise in ("continuous", "discrete")),
@@ -351,7 +351,7 @@ def states_nothing(bounds):
 
 
 def own_names(kind):
-    """What the classes of ours define, for a subclass to override."""
+    """Names that our classes define, for a subclass to override."""
     ours = [base for base in kind.__mro__ if base.__module__.startswith("sklearn_pate")]
     names = {name for base in ours for name in vars(base) if not name.startswith(("__", "_abc"))}
     return sorted(names - {"costs", "steps", "bounds"})
@@ -409,7 +409,7 @@ def test_bounds_do_not_cover_noise_that_a_special_method_changes():
 
 
 class Unstable:
-    """A base that changes what a mechanism stands on."""
+    """A base that changes the assumptions of a mechanism."""
 
     def stability_needed(self, n_queries):
         return 0.0

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn_pate import PATEClassifier, __version__
 
 ROOT = Path(__file__).parents[1]
-#: What a build needs, and what the source archive has besides.
+#: Files that a build requires, and other files of the source archive.
 FOLDERS = ("sklearn_pate", "tests", "docs", "examples", "benchmarks", ".ci", ".github")
 MADE = ("__pycache__", "_build", "_gallery", "api", "auto_examples", "measured", ".hypothesis")
 

@@ -182,17 +182,17 @@ def test_fit_warnings_without_released_numbers_are_in_the_plan(params):
     y = (PRIVATE[:, 0] > 0).astype(int)
     with warnings.catch_warnings(record=True, action="always") as caught:
         plan = clf.plan(PRIVATE, y, PUBLIC)
-    told = {*plan.advice, *(str(warning.message) for warning in caught)}
+    of_plan = {*plan.advice, *(str(warning.message) for warning in caught)}
     with warnings.catch_warnings(record=True, action="always") as caught:
         clf.fit(PRIVATE, y, PUBLIC)
     texts = {str(warning.message) for warning in caught}
     others = {text for text in texts if not any(words in text for words in of_released)}
-    assert others and others <= told
+    assert others and others <= of_plan
     if any("only those were asked" in text for text in texts):
-        assert any("a fit stops once epsilon is spent" in text for text in told)
+        assert any("a fit stops once epsilon is spent" in text for text in of_plan)
 
 
-# --- what a plan cannot count ---------------------------------------------------------------------
+# --- records that a plan cannot count -------------------------------------------------------------
 
 
 @cases("n_positives", 8, 1000)

@@ -1,4 +1,4 @@
-"""The auditor: silent about what is private, loud about what is not."""
+"""The auditor: silent about private mechanisms, loud about others."""
 
 import csv
 import functools
@@ -61,7 +61,7 @@ def test_audit_of_immutable_argmax_exceeds_its_claimed_epsilon():
 
 
 def response(share, revealed=0.0):
-    """Return randomised response that keeps the largest count, and tells it now and then."""
+    """Return randomised response that keeps the largest count, and sometimes returns it."""
 
     def sample(votes, rng):
         top, n = votes.argmax(axis=1), len(votes)
@@ -90,7 +90,7 @@ def test_audit_epsilon_errs_as_rarely_as_claimed(revealed, delta, global_random_
     audit = functools.partial(audit_aggregator, response(0.6, revealed), *pair, **given)
     bounds = np.array([audit(random_state=seed).epsilon for seed in seeds])
     assert_seldom(bounds > math.log(1.5), 0.2)
-    exact = math.log(1.5) + math.log(1 - revealed)  # what is left of epsilon for the other outcomes
+    exact = math.log(1.5) + math.log(1 - revealed)  # the rest of epsilon, for the other outcomes
     assert np.median(bounds) > exact - 0.25
 
 
@@ -169,11 +169,11 @@ def test_search_by_samples_finds_a_leak():
     assert found.epsilon > 1 and 12 in (found.votes[0], found.neighbour_votes[0])
 
 
-# --- what the auditor must show ----------------------------------------------------------------
+# --- faults that the auditor must show ---------------------------------------------------------
 
 
 INTERACTIVE = InteractiveGNMax(5, sigma1=4.0, sigma2=4.0, confidence=0.8)
-#: Each with what it is asked besides votes
+#: Each with its arguments other than votes
 EVERY = {
     "LNMax": (LNMax(0.3), {}),
     "LNMax, discrete": (LNMax(0.3, noise="discrete"), {}),
@@ -600,7 +600,7 @@ def test_audit_aggregator_refuses_wrong_sizes_and_pairs():
 
 
 class NeverFitted(KNeighborsClassifier):
-    """Fails if an audit fits it: what is wrong is to be found before."""
+    """Fails if an audit fits it: the fault must be found before."""
 
     def fit(self, X, y):
         raise AssertionError("it was fitted")
@@ -643,7 +643,7 @@ def test_table_of_faults_names_planted_faults():
     names = [row["fault"] for row in rows]
     assert len(names) == len(set(names)) and set(names) <= {fault["name"] for fault in planted}
     assert {row["found by"] for row in rows} <= {"enumeration", "audit", "sum", "source"}
-    # A fault in what is noisy, and not in how costs are added, has an enumeration or an audit
+    # A fault in a noisy statistic, and not in the sum of costs, has an enumeration or an audit
     of_noise = ("aggregators/", "class_sums/", "schema_release/counts.py", "neighbors/")
     paths = {fault["name"]: fault["path"] for fault in planted}
     found = {row["fault"]: row["found by"] for row in rows}

@@ -83,7 +83,7 @@ def test_audit_table_finds_a_fraction_of_the_loss_of_honest_noise(
 
 def test_audit_table_errs_as_rarely_as_claimed(global_random_seed):
     """Finds bounds that are wrong in 70 % of audits, not in 20 %, in 99 % of runs."""
-    # at confidence 0.8, on an entry that moves by a whole ballot: the exact edge of the claim
+    # at confidence 0.8, on an entry that changes by a whole vote: the exact edge of the claim
     given = {"contribution": ONE, "delta": 1e-12, "n_samples": 300, "confidence": 0.8}
     noise = LaplaceMechanism(1.0, "continuous")
     seeds = (np.random.default_rng([global_random_seed, k]) for k in range(60))
@@ -137,7 +137,7 @@ def test_audit_table_refutes_two_votes_at_the_cost_of_one(there, global_random_s
 
 
 def test_audit_table_counts_fractions_of_votes_as_fractions(global_random_seed):
-    noise = LaplaceMechanism(0.5, "continuous")  # epsilon 2 for a whole ballot
+    noise = LaplaceMechanism(0.5, "continuous")  # epsilon 2 for a whole vote
     given = {"contribution": ONE, "delta": 0, "n_samples": 4000, "random_state": global_random_seed}
     whole = audit_table(noise, [[5]], [[4]], **given)
     part = audit_table(noise, [[5]], [[4.5]], **given)
@@ -149,7 +149,7 @@ SAME_CLASS = np.array([[1.0], [-1.0]])
 
 
 def class_sums_of(x):
-    """Class sums of a record of one column, beside a record of the other class."""
+    """Class sums of a record of one column and a record of the other class."""
     method = ClassSums(extra_columns=False)
     target, public = ClassTarget([0, 1]), np.tile(SAME_CLASS, (2, 1))
     private = PrivateData(X=np.array([[x], [-1.0]]), codes=np.array([0, 1]), target=target)
@@ -225,7 +225,7 @@ def canaries_at(places):
 
 
 def audit_of_cells(estimator, **given):
-    """Each canary in a cell of its own, with a record of each class beside it."""
+    """Each canary in a cell of its own, with a record of each class."""
     X = np.tile(PLACES, (3, 1))
     y = np.repeat([0, 0, 1], N_CANARIES)
     given = {"attack": "class_proba", **given}
@@ -436,7 +436,7 @@ def test_audit_of_cells_refutes_a_transformer_fitted_on_private_labels(
     assert audit_estimator(broken, X, y, **given).refuted
 
 
-# --- fits that draw their public rows: what a record adds to them ---------------------------------
+# --- fits that draw their public rows: the effect of a record -------------------------------------
 
 
 class InRows(BaseEstimator):
@@ -466,7 +466,7 @@ def drawing(synthesizer, epsilon):
 
 # --- counts --------------------------------------------------------------------------------------
 
-N_RECORDS = 3 * N_CANARIES  # each canary has a record of each of its values beside it
+N_RECORDS = 3 * N_CANARIES  # each canary is next to a record of each of its values
 N_ROWS = 8000
 CODES = list(range(2 * N_CANARIES))
 
@@ -481,7 +481,7 @@ def values_of_bits(y):
 
 
 def likeliest_of_counts(fitted):
-    """Laplace noise says as much of a count wherever it is beyond the two that are possible."""
+    """Laplace noise reveals the same anywhere beyond both possible counts."""
     evidence = np.zeros(len(CODES))
     for sampled in fitted.X_synthetic_.T:
         counts = np.bincount(sampled, minlength=len(CODES)) / N_ROWS * N_RECORDS

@@ -92,7 +92,7 @@ def assert_alike(one, together, tolerance=1e-4):
 # --- the same teachers ---------------------------------------------------------------------------
 
 
-#: Of the networks that train together: what each has that others lack.
+#: Networks that train together: the layers that only one of them has.
 NETWORKS = {
     "convolutions": network(cnn),
     "frozen": network(Frozen),
@@ -187,7 +187,7 @@ def test_batched_teachers_keep_random_state_of_the_caller(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "manual_seed_all", on_gpu.append)
     poll(BatchedTeachers(network(verbose=1)))
     assert torch.equal(state, torch.random.get_rng_state()) and capsys.readouterr().out == ""
-    if torch.cuda.is_available():  # what a GPU starts from, once it is first used
+    if torch.cuda.is_available():  # state of a GPU when it is first used
         assert on_gpu[-1] == torch.initial_seed()
     else:
         assert not on_gpu

@@ -1,4 +1,4 @@
-"""Pages of measurements: their odds, tables and numbers are those of formulas and files."""
+"""Pages of measurements: their odds, tables and numbers equal formulas and files."""
 
 import contextlib
 import csv
@@ -52,8 +52,8 @@ def test_odds_in_privacy_page_and_readme_equal_formulas():
     assert readme == [rows[2][1], rows[0][1]]  # at epsilon 1, and at 0.1
     for row in rows:
         epsilon, *shown = map(float, row)
-        told = most_sure(epsilon, 0.5), most_sure(epsilon, 0.1), right_on_average(epsilon)
-        assert shown == [math.ceil(10_000 * value) / 100 for value in told]
+        expected = most_sure(epsilon, 0.5), most_sure(epsilon, 0.1), right_on_average(epsilon)
+        assert shown == [math.ceil(10_000 * value) / 100 for value in expected]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 4.0])
@@ -199,7 +199,7 @@ def test_papers_page_has_every_section():
     assert files - {"regression"} == set(command.NAMES)
 
 
-#: Rows of files of the papers' page, of which the section tells; those that are fits, first
+#: Rows of files of the papers' page that its section describes; fits first
 AGAINST_PAPERS = [
     ("records", "UCI Adult, records, epsilon 0.25"),
     ("records", "UCI Adult, records, epsilon 1"),
@@ -214,7 +214,7 @@ NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?%?")
 def test_results_page_numbers_equal_those_of_the_files():
     text = (DOCS / "results.md").read_text(encoding="utf-8")
     section = text.split("\n## Against the papers\n")[1].split("\n![")[0]
-    shown = re.sub(r"arXiv [\d.]+|50,000 dollars", "", section)  # names, and what the data ask
+    shown = re.sub(r"arXiv [\d.]+|50,000 dollars", "", section)  # names, and data
     known = set()
     for k, (name, what) in enumerate(AGAINST_PAPERS):
         entries = json.loads((DOCS / "results" / f"{name}.json").read_text())["entries"]
@@ -223,8 +223,8 @@ def test_results_page_numbers_equal_those_of_the_files():
         known |= {*NUMBER.findall(words.replace(",", ""))}
         known |= {papers.number(statistics.fmean(ours)) for ours in entry["ours"].values()}
         assert k > 2 or len(entry["ours"]["accuracy"]) == 5
-    told = [number.replace(",", "") for number in NUMBER.findall(shown)]
-    assert len(told) == 20 and set(told) <= known
+    numbers = [number.replace(",", "") for number in NUMBER.findall(shown)]
+    assert len(numbers) == 20 and set(numbers) <= known
 
 
 # --- networks -------------------------------------------------------------------------------------

@@ -272,7 +272,7 @@ def counted(tmp_path, in_tens):
 
 
 def caching(tmp_path, method=None, **params):
-    """Return a classifier that caches the tables of blocks, sixty records of which make six."""
+    """Return a classifier that caches the tables of blocks; sixty records are six blocks."""
     transformer = Marks(str(tmp_path / "marks"))
     given = {"n_cells": 8} | (method or {})
     return pate(
@@ -310,7 +310,7 @@ def with_one_changed(array, at):
     return changed
 
 
-#: What is given to another fit, and how many of its blocks are counted anew
+#: Arguments of another fit, and how many of its blocks are counted anew
 CHANGED = [
     ({"features": with_one_changed(X[:60], (25, 1))}, 1),
     ({"codes": np.r_[Y[:59], (Y[59] + 1) % 3]}, 1),

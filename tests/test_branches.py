@@ -257,7 +257,7 @@ def test_branches_cover_enumerated_mechanisms(global_random_seed):
     assert closest > 0.3  # the bound is of the same size
 
 
-# --- measures, and what they are added to ---------------------------------------------------------
+# --- measures, and sums of them -------------------------------------------------------------------
 
 
 def test_branches_of_gaussian_noise_cost_the_largest():

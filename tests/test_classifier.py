@@ -1,4 +1,4 @@
-"""PATEClassifier: a fit from start to end, what it reports, what it refuses."""
+"""PATEClassifier: a fit from start to end, its reports and refusals."""
 
 import copy
 import functools
@@ -54,7 +54,7 @@ def pate(base_estimator=None, **params):
 
 
 def quick(base_estimator=None, **params):
-    """Few teachers with noise that is set, where neither is what is tested."""
+    """Few teachers with set noise, where neither is tested."""
     if base_estimator is None:
         base_estimator = GaussianNB()
     few = {"n_teachers": 20, "aggregator": GNMax(3.0), "n_queries": 100, "epsilon": None}
@@ -495,7 +495,7 @@ def test_epsilon_depends_on_queries_and_not_on_answers():
     assert first.epsilon == second.epsilon == expected
 
 
-# --- what each class counts -----------------------------------------------------------------------
+# --- weights of classes ---------------------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
 RARE = (RNG.random(14_000) < 0.05).astype(int)

@@ -83,10 +83,10 @@ EXPECTED_OF_DRAWN = {
     "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
     "check_sample_weights_list": TOO_LARGE,
     "check_sample_weights_not_overwritten": TOO_LARGE,
-    "check_all_zero_sample_weights_error": "weights are private: an error would tell of them",
+    "check_all_zero_sample_weights_error": "weights are private: an error would reveal them",
     "check_dtype_object": (
-        "what an array of objects holds is not said by its dtype, and to look for numbers in "
-        "it would tell whether all records have them"
+        "the dtype of an array of objects does not show its contents, and a search for numbers in "
+        "it would reveal whether all records have them"
     ),
 }
 

@@ -1,4 +1,4 @@
-"""What one unit changes: counts by enumeration, and costs by independent computations."""
+"""Changes by one unit: counts by enumeration, and costs by independent computations."""
 
 import itertools
 import math
@@ -44,7 +44,7 @@ def ways_to_count(n_counts):
 
 
 def data_sets(n_counts):
-    """Return all data sets of up to two units: by the name of each, what it adds."""
+    """Return all data sets of up to two units, as the additions of each unit by its name."""
     ways = [None, *ways_to_count(n_counts)]
     of_two = itertools.product(ways, repeat=2)
     return [{name: way for name, way in enumerate(units) if way is not None} for units in of_two]
@@ -97,7 +97,7 @@ def test_contribution_of_short_integers_does_not_overflow():
         assert Contribution.of_counts(short) == Contribution.of_counts(short.item())
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- refused inputs ------------------------------------------------------------------------------
 
 STATED = {"relation": "replace_one", "unit": "record"}
 
@@ -239,7 +239,7 @@ def test_changes_within_a_contribution_are_complete():
     changes = changes_within(contribution)
     assert max(change.sum() for change in changes) == contribution.l1
     assert max(change.max(initial=0) for change in changes) == contribution.linf
-    # Whole numbers of steps, 1 or 2, of which the sum is at most 7
+    # Whole numbers of steps, 1 or 2, with a sum of at most 7
     assert len(changes) == sum(1 for ones in range(8) for twos in range(4) if ones + 2 * twos <= 7)
 
 
@@ -388,7 +388,7 @@ def ordered(draw):
 @given(ordered(), st.floats(0.05, 50), st.booleans())
 def test_costs_are_monotone_in_each_norm(pair, scale, discrete):
     n_entries = max(one.l1 / one.linf for one in pair)
-    rounding = 4e-14 / (DEFAULT_ORDERS - 1) * n_entries  # what is added for each entry
+    rounding = 4e-14 / (DEFAULT_ORDERS - 1) * n_entries  # additions for each entry
     for cost in (
         lambda one: laplace_table_cost(scale, one, discrete=discrete),
         lambda one: gaussian_table_cost(scale, one, discrete=discrete),

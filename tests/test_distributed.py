@@ -81,7 +81,7 @@ class Chatty(GaussianNB):
 
 
 class Shapes(ClassifierMixin, BaseEstimator):
-    """Remembers what it saw, and where."""
+    """Remembers its rows, and their process."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)
@@ -131,7 +131,7 @@ def released(client):
     for _ in range(100):
         kept = [client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))]
         kept += client.run(lambda dask_worker: len(dask_worker.data)).values()
-        if not any(kept):  # workers may be told later than the scheduler
+        if not any(kept):  # workers may get the message later than the scheduler
             return True
         time.sleep(0.05)
     return False
@@ -235,23 +235,23 @@ def test_dask_workers_count_the_records_of_sites(client):
 
 
 def write_to(path):
-    """Send all that this process says to a file."""
+    """Send all output of this process to a file."""
     with open(path, "ab") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
 
 
 def test_dask_output_of_teachers_stays_on_the_workers(client, tmp_path, capfd, caplog):
-    said = tmp_path / "said"
-    client.run(write_to, str(said))
+    written = tmp_path / "output"
+    client.run(write_to, str(written))
     client.run(print, "heard", flush=True)
     votes_of(Chatty())
     with pytest.raises(TeacherError, match="failed: ValueError: its text may quote") as caught:
         votes_of(RaisesIt(ValueError(f"bad row '{SECRET}'")))
     logs = [*client.get_worker_logs().values(), client.get_scheduler_logs()]
     out, err = capfd.readouterr()
-    assert said.read_text().count("heard") == 2
-    texts = [said.read_text(), out, err, caplog.text, str(logs)]
+    assert written.read_text().count("heard") == 2
+    texts = [written.read_text(), out, err, caplog.text, str(logs)]
     texts.append("".join(traceback.format_exception(caught.value)))
     assert SECRET not in "".join(texts) and released(client)
 

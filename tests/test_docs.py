@@ -1,4 +1,4 @@
-"""The documentation: its examples run, its links resolve, its names are those of the code."""
+"""The documentation: its examples run, its links resolve, its names exist in the code."""
 
 import contextlib
 import csv
@@ -132,14 +132,14 @@ def test_python_blocks_of_pages_run(page, capsys, tmp_path, monkeypatch):
 
 
 def test_errata_example_prints_its_comments():
-    """Lines that begin with an arrow are what the code before them prints."""
+    """Lines that begin with an arrow are the output of the code before them."""
     code = text_of(ROOT / "examples" / "papers_errata.py")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "papers_errata.py", "exec"), {"__name__": "__main__"})
-    said = re.findall(r"^ *# -> (.*)$", code, re.M)
-    assert len(said) > 35
-    assert printed.getvalue().splitlines() == said
+    expected = re.findall(r"^ *# -> (.*)$", code, re.M)
+    assert len(expected) > 35
+    assert printed.getvalue().splitlines() == expected
 
 
 def anchor(title):
@@ -193,7 +193,7 @@ def test_pages_load_no_script_from_elsewhere():
     assert found == []
 
 
-# --- what is said of privacy ---------------------------------------------------------------------
+# --- statements on privacy -----------------------------------------------------------------------
 
 
 def test_delta_is_not_called_the_probability_of_a_failure():
@@ -207,7 +207,7 @@ def test_delta_is_not_called_the_probability_of_a_failure():
         assert found is None, f"{file.name}: {found[0]}"
 
 
-#: What the page on privacy calls each field of a task, if it depends on data or a seed.
+#: Names on the page on privacy of each field of a task, if it depends on data or a seed.
 SENT = {
     "estimator": "unfitted teachers",
     "X_query": "public rows",

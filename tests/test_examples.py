@@ -14,7 +14,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def run(*command, folder):
-    """Run Python in a folder, as a user does, and return what it prints."""
+    """Run Python in a folder, as a user does, and return its output."""
     environment = {name: text for name, text in os.environ.items() if name != "SKLEARN_PATE_DATA"}
     environment |= {"MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}
     process = subprocess.run(
@@ -35,7 +35,7 @@ del sys.argv[1]
 
 
 def printed_by(name, *arguments, folder):
-    """Run an example in a folder and return what it prints."""
+    """Run an example in a folder and return its output."""
     code = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
     process = run_script(ELSEWHERE + code, folder, *arguments)
     assert process.returncode == 0, process.stderr
@@ -68,7 +68,7 @@ def test_statement_example_writes_files_that_verify_accepts(tmp_path):
     assert "epsilon" in verified
 
 
-#: Examples that draw a figure, and what they print: the beginning of a line and the least number.
+#: Examples that draw a figure, and their output: the beginning of a line and the least number.
 FIGURES = {
     "plot_effects": ("north", 0.7),
     "plot_new_rows": ("default student", 0.8),

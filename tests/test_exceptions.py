@@ -41,7 +41,7 @@ def refused():
         pate().fit(X, Y, X)
 
 
-#: What warns, how, and what the line that it points to has.
+#: A call that warns, its warning, and the code on the line that the warning points to.
 WARNING = {
     "fit": (lambda: pate(**UNLIMITED).fit(*DATA), READ, '"fit":'),
     "pipeline": (in_pipeline, READ, "pipeline.fit("),

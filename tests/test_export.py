@@ -1,4 +1,4 @@
-"""What is handed over: the student by itself, its privacy statement, and saved models."""
+"""Exports: the student by itself, its privacy statement, and saved models."""
 
 import functools
 import json
@@ -81,7 +81,7 @@ def images():
     return np.repeat(X, 4, axis=1).reshape(700, 5, 2, 2).astype(np.float32), y
 
 
-#: What the columns of `table` may hold; those of times and flags are left out.
+#: Values of the columns of `table`, without times and flags.
 COLUMNS = Schema(
     {"age": (-4, 4), "income": (-4, -1, 0, 1, 4), "city": ["Oslo", "Bern"]},
     missing=["income", "city"],

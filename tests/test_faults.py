@@ -79,7 +79,7 @@ BEFORE = {
     "checks": (teachers, "assign_teachers"),
     "plan": (labels, "plan_queries"),
     "ledger asked": (PrivacyLedger, "check"),
-    "student rehearsed": (Student, "fit"),
+    "student in a dry run": (Student, "fit"),
     "queries chosen": (Choice, "_select"),
     "teacher": (GaussianNB, "fit", 7),
     "voting": (GaussianNB, "predict", 20),
@@ -127,7 +127,7 @@ def test_interrupt_after_spending_is_recorded_once(phase, ledger, monkeypatch):
         released = hasattr(clf, "public_labels_") and (clf.public_labels_ >= 0).any()
         if phase.startswith("student"):
             assert released and clf.privacy_spent_.n_answered == 80
-            clf.fit_student(X_PUBLIC)  # what is paid for is not lost
+            clf.fit_student(X_PUBLIC)  # the paid results are not lost
             assert clf.score(X, Y) > 0.8 and len(ledger.history()) == before + 1
 
 
@@ -168,12 +168,12 @@ def test_interrupt_between_stages_keeps_the_finished_stage(call, n_queried, monk
 # --- teachers that hang or lie -------------------------------------------------------------------
 
 
-#: Seconds, of which a teacher that hangs is given half.
+#: Seconds; a teacher that hangs gets half of them.
 HANGS = 0.8
 
 
 class Hanging(GaussianNB):
-    """One in ten takes long, and says something: then, and when it is stopped."""
+    """One in ten takes long, and prints: then, and when it is stopped."""
 
     def __init__(self, where="fit"):
         super().__init__()
@@ -206,11 +206,11 @@ def test_timeout_fails_the_fit_with_a_teacher_that_hangs(backend, where, capfd, 
     marked[7, 2] = 100
     clf = model(Hanging(where), timeout=HANGS / 2, n_jobs=2, random_state=0)
     with joblib.parallel_config(backend=backend):
-        if backend == "loky":  # its workers stay, and are those of the fit
+        if backend == "loky":  # its workers stay, and are the workers of the fit
             joblib.Parallel(n_jobs=2)(joblib.delayed(write_to)(tmp_path) for _ in range(2))
         with pytest.raises(TeacherError, match=r"teacher \d+ failed: TimeoutError: .* timeout"):
             clf.fit(marked, Y, X_PUBLIC)
-        time.sleep(0.75 * HANGS)  # by then, it would have spoken
+        time.sleep(0.75 * HANGS)  # by then, it would have printed
     heard = [path.read_text() for path in tmp_path.iterdir()]
     assert SECRET not in "".join([*capfd.readouterr(), *heard])
     assert len(heard) == 2 * (backend == "loky") and "public_labels_" not in vars(clf)

@@ -1,4 +1,4 @@
-"""Frames of polars, and text of pandas that may be missing, as input; what errors say of them."""
+"""Frames of polars, and text of pandas that may be missing, as input; errors on them."""
 
 import re
 import warnings
@@ -28,7 +28,7 @@ from sklearn_pate.runtime.isolation import redacted_text
 
 
 def rows(n, seed=0):
-    """A table with a column of each kind, of which two show the label."""
+    """A table with a column of each kind; two of them show the label."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     table = {
@@ -114,7 +114,7 @@ def test_row_vectorizer_transforms_polars_like_pandas():
     of_pandas = RowVectorizer().fit(frame).transform(frame)
     table = in_polars(frame)
     assert np.array_equal(RowVectorizer().fit(table).transform(table), of_pandas)
-    # A row's numbers do not depend on the rows beside it, nor on what these lack
+    # A row's numbers do not depend on other rows, nor on their gaps
     fitted = RowVectorizer().fit(in_polars(frame, nulls=True))
     whole = fitted.transform(in_polars(frame, nulls=True))
     assert np.allclose(whole[3:4], fitted.transform(in_polars(frame, nulls=True)[3:4]))
@@ -176,14 +176,14 @@ def test_missing_text_error_prints_code_that_works(dtype):
     clf = pate(columns(), n_teachers=12)
     with pytest.raises(ValueError, match="argument must be uniformly strings or numbers") as caught:
         clf.fit(X, y, X_public)
-    assert not isinstance(caught.value, TeacherError)  # it is said before a teacher trains
+    assert not isinstance(caught.value, TeacherError)  # the error comes before a teacher trains
     mended = {"X": X, "X_public": X_public}
     exec("\n".join(re.findall(r"^    (.*)$", str(caught.value), re.M)), mended)
     assert X["text"].isna().any() and X["text"][0] is pd.NA  # the user's own is as before
     assert clf.fit(mended["X"], y, mended["X_public"]).score(mended["X_public"], y_public) > 0.9
 
 
-# --- sentences of libraries that are told ------------------------------------------------------
+# --- messages of libraries that are shown ------------------------------------------------------
 
 
 def error_of(action):
@@ -207,8 +207,8 @@ SENTENCES = {
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_redacted_text_shows_fixed_messages_of_libraries(sentence):
-    said = redacted_text(error_of(SENTENCES[sentence]))
-    assert said.endswith(f": {sentence}") and "SECRET" not in said
+    shown = redacted_text(error_of(SENTENCES[sentence]))
+    assert shown.endswith(f": {sentence}") and "SECRET" not in shown
 
 
 # --- public rows with missing values pass or fail whichever rows are asked ------------------------

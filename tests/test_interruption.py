@@ -32,7 +32,7 @@ def check_spent(error, model, ledger, watch, expected):
     assert [note in text for text in error.__notes__] == [True]
     if expected is None:
         assert 0.97 * model.epsilon < epsilon <= model.epsilon
-    else:  # that of Laplace noise is a bit less at this delta than without one
+    else:  # epsilon of Laplace noise is a bit less at this delta than without one
         assert 0.996 * expected <= epsilon <= (1 + 1e-6) * expected
     assert ledger.epsilon_of_entries == pytest.approx(epsilon, rel=1e-9)
     assert epsilon <= ledger.epsilon_spent <= 1.5 * epsilon
@@ -166,7 +166,7 @@ def test_dead_workers_cost_published_steps_only(
     ],
 )
 def test_tasks_of_dead_workers_run_again(name, n_deaths, tmp_path, monkeypatch, forked_workers):
-    """What is published is that of one process."""
+    """The published results are of one process."""
     monkeypatch.setattr(statistic, "_ROWS", 64)
     fits = []
     for n_jobs in (None, 2):

@@ -1,4 +1,4 @@
-"""What keeps one fit from the next: generators, settings of the process, what is copied."""
+"""Isolation of one fit from the next: generators, settings of the process, copies."""
 
 import io
 import logging
@@ -206,7 +206,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_pate import PATEClassifier
 from sklearn_pate.teachers import Sites
 
-def speak():
+def print_anywhere():
     for descriptor in (1, 2):
         os.write(descriptor, b"private")
     for stream in (sys.__stdout__, sys.__stderr__):  # held back for some time
@@ -216,11 +216,11 @@ def speak():
 
 class Loud(GaussianNB):
     def fit(self, X, y):
-        speak()
+        print_anywhere()
         return super().fit(X, y)
 
 def load(name):
-    speak()
+    print_anywhere()
     return X[int(name)::4], y[int(name)::4]
 
 X = np.random.default_rng(0).normal(size=(80, 2))
@@ -233,7 +233,7 @@ clf.poll(X, y, X)
 clf.poll(Sites(load, list("0123")), None, X)
 os.write(1, b"three ")
 print("four")
-ctypes.CDLL(None).fflush(None)  # what was held back is heard
+ctypes.CDLL(None).fflush(None)  # the buffered output appears
 """
 
 
@@ -348,7 +348,7 @@ def selecting():
 
 
 class Boot(ClassifierMixin, BaseEstimator):
-    """Draws from the global generator as often as it has records, and shows what it drew."""
+    """Draws from the global generator as often as it has records, and shows the numbers."""
 
     def __init__(self, n=0):
         self.n = n

@@ -1,6 +1,6 @@
 """The known errors of public PATE code: ours gets each right, and the wrong version differs.
 
-Each test says what was wrong and where, has the wrong version inline, and compares both with a
+Each test describes an error and its place, has the wrong version inline, and compares both with a
 reference that is neither: a closed form, many digits, enumeration or simulation.
 """
 
@@ -129,7 +129,7 @@ def test_plan_cost_exceeds_expected_and_realized_cost():
     public = {"n_public": 1, "n_teachers": 100, "n_classes": 2}
     plan = plan_queries(mechanism, 1, **public, epsilon=None, delta=delta)
     assert hockey_stick(p, q, plan.epsilon) <= delta and hockey_stick(p, q, expected) > 100 * delta
-    assert hockey_stick(p, q, refused) > 100 * delta  # what a refused query reads
+    assert hockey_stick(p, q, refused) > 100 * delta  # the answer to a refused query
     assert refused < expected < plan.epsilon and 0.001 < answered < 0.01
 
 
@@ -147,18 +147,18 @@ def test_ptr_order_and_limit_do_not_depend_on_votes():
 
     # one teacher, who changes all half margins by 1, changes the published order for certain
     assert len({best_order(half_margin) for half_margin in range(40, 61)}) > 1
-    # a fit: order and limit of its test and what it says was spent are the same for all votes
+    # a fit: order and limit of its test and its stated cost are the same for all votes
     is_second = np.arange(400) % 2
     rows = np.column_stack([is_second, np.arange(400)]).astype(float)
     params = {"aggregator": GNMax(40.0), "n_queries": 400, "epsilon": 1.6, "accounting": "ptr"}
-    told = set()
+    statements = set()
     for half_margin in (124, 90):
         votes = 125 + np.outer(1 - 2 * is_second, [half_margin, -half_margin])
         clf = PATEClassifier(GaussianNB(), random_state=0, **params).fit_votes(votes, rows)
         test, spent = clf.curator_.test, clf.privacy_spent_
-        told.add((test.order, test.limit, spent.epsilon, spent.composition))
+        statements.add((test.order, test.limit, spent.epsilon, spent.composition))
         assert test.pass_probability(votes) > 0.9
-    assert len(told) == 1
+    assert len(statements) == 1
 
 
 # --- 8. rounding in the accounting only ---------------------------------------------------------
@@ -242,7 +242,7 @@ def test_pickle_state_after_a_failed_student_contains_no_seed():
 
 
 def test_seed_streams_of_noise_and_queries_are_independent(monkeypatch):
-    # which rows are asked is published: drawn from the same source as the noise, it tells it
+    # The queried rows are published: drawn from the same source as the noise, they reveal it
     fixed = {use: np.random.SeedSequence(i) for i, use in enumerate(seed_streams(0))}
 
     def released(**fresh):

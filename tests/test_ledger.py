@@ -70,7 +70,7 @@ def path(tmp_path):
 
 
 class Unsafe(sqlite3.Connection):
-    """Does not wait until the disk has what was written."""
+    """Does not wait until the disk has the data."""
 
     def execute(self, statement, *values):
         statement = statement.replace("synchronous = EXTRA", "synchronous = OFF")
@@ -294,7 +294,7 @@ def test_ledger_of_each_composition_adds_pure_fits_and_deltas(path, composition)
 # teachers and on neighbouring votes, from its parameters alone
 
 
-#: How much noise, of what is usual; few, as their costs take long to compute
+#: Noise, as a factor of the usual one; few, as their costs take long to compute
 LEVELS = [0.6, 1.0, 1.4]
 
 
@@ -377,7 +377,7 @@ def test_ledger_total_covers_random_sequences_of_fits(tmp_path):
 @pytest.mark.parametrize("composition", ["renyi", "gaussian", "pure"])
 def test_ledger_bounds_delta_of_adaptive_strategies(tmp_path, composition):
     # The largest probability of a loss that the guarantee does not cover, over all strategies:
-    # by the number of steps of each kind so far and the loss of what they released
+    # by the number of steps of each kind so far and the loss of their results
     epsilon, delta = 1.0, 0.05
     steps = [(pure_cost(0.25), 0.25), (pure_cost(0.6), 0.6), (pure_cost(0.25, 0.005), 0.25)]
     start = (0,) * len(steps)
@@ -688,7 +688,7 @@ def test_ledger_entry_that_has_grown_counts_again_for_another_fit(path):
     assert len(ledger.history()) == 4 and ledger.epsilon_spent == alone.epsilon_spent
 
 
-# --- what a file keeps of a cost ------------------------------------------------------------------
+# --- costs in a file ------------------------------------------------------------------------------
 
 
 def mixed_cost():
@@ -982,9 +982,8 @@ def test_ledger_columns_are_added_with_the_entry_or_not_at_all(path):
     before = path.read_bytes()
     with pytest.raises(BudgetExceededError):
         ledger.record(SPENT, pure_cost(0.6))
-    too_large = replace(
-        SPENT, n_queries=2**70
-    )  # no integer of SQLite: fails once columns are added
+    # No integer of SQLite: the insertion fails after the columns are added
+    too_large = replace(SPENT, n_queries=2**70)
     pytest.raises(OverflowError, ledger.record, too_large, pure_cost(0.1))
     assert path.read_bytes() == before
     ledger.record(SPENT, pure_cost(0.1))
@@ -1049,7 +1048,7 @@ def test_ledger_refuses_overwritten_files_or_counts_in_full(in_use, path, garbag
             assert "nothing was recorded" in str(error) or "was created with" in str(error)
             n_refused += 1
         else:
-            assert spent == 4.0  # what was overwritten is in no use
+            assert spent == 4.0  # the overwritten value has no use
     assert n_refused > 0.4 * len(whole) / 701
 
 

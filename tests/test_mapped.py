@@ -104,7 +104,7 @@ def test_workers_read_mapped_rows_from_the_file(rows, public, monkeypatch):
 
 def test_workers_that_may_be_elsewhere_get_the_rows(rows, monkeypatch):
     """Only joblib's own processes are known to be on this machine."""
-    references = note_calls(monkeypatch, mapped, "_found", lambda root: root)
+    references = note_calls(monkeypatch, mapped, "_mapped_file", lambda root: root)
     tasks = [(rows[:10],), (rows[10:20],)]
     with parallel_config(backend="multiprocessing"):
         found = list(run(iter(tasks), np.sum, n_jobs=2))

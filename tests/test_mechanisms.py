@@ -214,7 +214,7 @@ def test_distance_to_instability_changes_by_one_and_reaches_zero(counts):
 
 
 def test_stability_threshold_fails_as_rarely_as_claimed(global_random_seed):
-    """Finds a rate that is 5 % above what it says."""
+    """Finds a rate that is 5 % above the rate that it states."""
     stable = StableArgmax(1.0, max_unstable=3, delta=0.05)
     on_threshold, on_distance = stable._scales()
     rng = np.random.default_rng(global_random_seed)
@@ -418,7 +418,7 @@ def test_stages_are_stopped_by_the_filter_at_the_cap(monkeypatch):
 
 
 class Free(GNMax):
-    """Says that none of its answers were paid for, and states no cost of a check."""
+    """States that none of its answers were paid for, and states no cost of a check."""
 
     def bounds(self):
         return rdp.PrivacyBounds(gdp_mu=math.sqrt(2) / self.sigma)

@@ -161,7 +161,7 @@ def trained_by_script(folder, script=SCRIPT, own=OWN, seed="0"):
 @pytest.mark.slow
 def test_memory_keeps_teachers_after_changes_of_other_code(tmp_path):
     assert trained_by_script(tmp_path) == [4, 0]
-    # A module that was compiled before, another order of sets, what is not named
+    # A module that was compiled before, another order of sets, attributes without a name
     unnamed = SCRIPT.replace("rng = np", "OTHER = 7\n\nrng = np")
     assert trained_by_script(tmp_path, unnamed, seed="1") == [0, 0]
 
@@ -252,7 +252,7 @@ def test_memory_without_a_seed_keeps_teachers_and_draws_fresh_noise(tmp_path, tr
     assert np.array_equal(*votes)
     assert np.array_equal(one.curator_.teacher_indices, two.curator_.teacher_indices)
     assert not np.array_equal(one.public_labels_, two.public_labels_)
-    # the published queries do not tell that the data changed
+    # the published queries do not show that the data changed
     other = model(tmp_path, **settings).fit(X[:-1], Y[:-1], X_PUBLIC)
     assert np.array_equal(other.query_indices_, one.query_indices_)
 

@@ -320,7 +320,7 @@ def test_fit_votes_refuses_votes_of_another_method(schema, public, name):
     assert sums.fit_votes(votes, *public).score(X, Y) > 0.85
 
 
-# --- what a method of the user's may not do -------------------------------------------------------
+# --- refused methods of a user --------------------------------------------------------------------
 
 
 class Tables(VotingMethod):

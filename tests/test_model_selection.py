@@ -143,7 +143,7 @@ def test_search_spends_its_budget_and_no_more(public, monkeypatch):
     found = search(epsilon=20.0, random_state=0).fit(X, y, X_public, **public)
     spent = found.privacy_spent_
     assert 19.7 < spent.epsilon <= 20.0 and spent.composition == "tuning"
-    assert found.best_estimator_.privacy_spent_ == spent  # not that of one trial
+    assert found.best_estimator_.privacy_spent_ == spent  # not the statement of one trial
     assert found.score(X, y) > 0.8
     # a share of right predictions on public rows; on private ones their number, plus noise
     assert 0.7 < (found.best_score_ if public else found.best_score_ / 100) < 1.2
@@ -261,7 +261,7 @@ def test_hold_out_of_each_partition_keeps_whole_units(partition, monkeypatch):
 
 
 class Moody(GaussianNB):
-    """Its prediction depends on what it was shown before, and on all generators there are."""
+    """Its prediction depends on earlier calls, and on all generators there are."""
 
     def fit(self, X, y):
         self.rng_, self.shown_ = np.random.default_rng(0), 0.0
@@ -320,7 +320,7 @@ def test_private_score_leaves_the_published_model_unchanged():
 
 
 class Panic(BaseException):
-    """As those of libraries in Rust."""
+    """Like errors of libraries in Rust."""
 
 
 class Panics(GaussianNB):
@@ -640,7 +640,7 @@ def test_secure_search_draws_its_coins_from_the_system(monkeypatch):
 
 
 def planned(found, n_records):
-    """What a search plans, by private rows of that number, and all that it warns of or raises."""
+    """The plan of a search for this number of private rows, its warnings and errors."""
     candidates = make_candidates(found.estimator, [{"student": GaussianNB()}], True)
     rows, codes = ROWS[:n_records], CODES[:n_records]
     seed = np.random.SeedSequence(0)

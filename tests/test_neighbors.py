@@ -1,4 +1,4 @@
-"""Records that vote where they lie: what they may change, what is refused, and what comes out."""
+"""Records that vote in cells: their largest changes, refused inputs, and results."""
 
 import math
 import pickle
@@ -94,7 +94,7 @@ def test_nearest_cells_break_near_ties_by_the_lowest_cell():
     assert nearest_cells(np.array([[2.0]]), centers, 2).tolist() == [[0, 1]]
 
 
-# --- what one record changes ---------------------------------------------------------------------
+# --- changes by one record -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 3])
@@ -146,7 +146,7 @@ class Remembering(Unfitted):
 
 
 def fill(rows):
-    """Missing values get the mean of the rows beside them."""
+    """Missing values get the mean of the other rows."""
     return np.where(np.isnan(rows), np.nanmean(rows, axis=0), rows)
 
 
@@ -167,7 +167,7 @@ def fill_missing(frame):
 
 
 def fill_unknown(frame):
-    """Texts that are not known get the one that most rows beside them have."""
+    """Unknown texts become the most frequent text of the other rows."""
     words = frame["z"].astype(object).where(frame["z"].notna(), "missing")
     known = words.where(words.isin([*KNOWN, "missing"]))
     return pd.DataFrame({"z": known.fillna(known.mode()[0] if known.notna().any() else "c")})
@@ -223,7 +223,7 @@ INFLUENCED = {
     "unknown category": (coded(fill_unknown), column(KNOWN, "category")),
     "Int64": (FunctionTransformer(scale_by_missing), column([1, 0, 1], "Int64")),
     "dates": (FunctionTransformer(since_latest), column([pd.Timestamp("2020-01-01")])),
-    "beside a column that fails": (
+    "with a column that fails": (
         make_column_transformer(
             (OneHotEncoder(sparse_output=False), ["first"]), (coded(fill_unknown), ["z"])
         ),
@@ -411,7 +411,7 @@ def test_row_vectorizer_treats_each_row_alone(kind):
     assert treats_rows_alone(fitted, some, alone, transformed(fitted, some))
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- refused inputs ------------------------------------------------------------------------------
 
 
 @cases(
@@ -564,7 +564,7 @@ def test_student_of_unlabeled_rows_gets_all_rows():
     assert -1 in labels
 
 
-# --- what is around a fit ------------------------------------------------------------------------
+# --- plans, copies and displays ------------------------------------------------------------------
 
 
 def test_pickle_of_a_table_fit_contains_nothing_private():
@@ -778,7 +778,7 @@ def test_largest_sizes_find_far_rows_of_all_kinds(kind):
     assert are_far(given, largest_sizes(public)).tolist() == [False, True, True, False]
 
 
-# --- what is fast equals what is plain -----------------------------------------------------------
+# --- fast code equals plain code -----------------------------------------------------------------
 
 
 def rows_with_a_distant_center(n_columns, scale):

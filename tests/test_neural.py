@@ -36,7 +36,7 @@ DIGITS = (DIGITS / 16).astype(np.float32)
 
 @pytest.fixture(autouse=True)
 def short_epochs(monkeypatch):
-    """Let an epoch have 5 steps instead of 50: few tests are about what is learned."""
+    """Let an epoch have 5 steps instead of 50: few tests depend on the fitted model."""
     monkeypatch.setattr("sklearn_pate.neural.base._LEAST_STEPS", 5)
 
 
@@ -48,7 +48,7 @@ def whole_epochs(short_epochs, monkeypatch):
 BATCHES = {"batch_size": 32, "unlabeled_batch_size": 32, "lr": 0.01, "random_state": 0}
 
 
-# Both kinds share what is checked
+# Both kinds share the checks
 @parametrize_with_checks(
     [VATClassifier(max_epochs=1, **BATCHES)],
     expected_failed_checks=lambda estimator: {
@@ -131,7 +131,7 @@ def test_neural_students_accept_custom_modules(kind):
     for module in (make, partial(make, 7), given, lambda: given):
         clf = kind(module, max_epochs=2, random_state=0).fit(MOONS, FEW)
         assert clf.predict_proba(MOONS).shape == (1000, 2)
-    for name, value in given.state_dict().items():  # what was given is left alone
+    for name, value in given.state_dict().items():  # the inputs do not change
         assert torch.equal(before[name], value)
     with pytest.raises(ValueError, match="at least 2 logits per row; got"):
         kind(partial(make, 1), max_epochs=1).fit(MOONS, FEW)

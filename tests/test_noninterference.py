@@ -110,7 +110,7 @@ def two_sets(partition):
     return given
 
 
-# --- estimators that draw, and students that keep what they drew from ---------------------------
+# --- estimators that draw, and students that keep their generators ------------------------------
 
 
 def draw(amount):
@@ -123,7 +123,7 @@ def draw(amount):
 
 
 class Draws(ClassifierMixin, BaseEstimator):
-    """Draws from each global generator as often as its records say."""
+    """Draws from each global generator; its records determine how often."""
 
     def fit(self, X, y):
         draw(int(np.abs(np.asarray(X)).sum()))
@@ -170,7 +170,7 @@ class HoldsGenerator(BaseEstimator):
 
 
 class OwnPartition(HoldsGenerator):
-    """Draws from the global generator as often as records say, and keeps it."""
+    """Draws from the global generator, with a number of draws by records, and keeps it."""
 
     relation = "replace_one"
 
@@ -227,7 +227,7 @@ class Stream:
         return self.rng.randbytes(n)
 
     def noise_bits(self, generator, size):
-        """Each generator of noise has bits of its own: how many one takes tells others nothing."""
+        """Each generator of noise has bits of its own, so one does not affect others."""
         if generator not in self.generators:
             self.generators[generator] = random.Random(len(self.generators))
         n_words = int(np.prod(() if size is None else size, dtype=int))
@@ -280,12 +280,12 @@ def constant_table(self, table, random_state=None):
     return np.arange(np.size(table)).reshape(np.shape(table)) * 5.0
 
 
-#: In place of the module `time`: how long something took may tell, and is out of scope.
+#: In place of the module `time`: times may reveal data, and are out of scope.
 STOPPED = SimpleNamespace(time=lambda: 0.0, monotonic=lambda: 0.0, perf_counter=lambda: 0.0)
 
 
 #: Where an object lies in memory, as texts show it and as torch writes it into pickles: left out of
-#: what is compared, see the page on audits.
+#: compared results; see the page on audits.
 ADDRESS = re.compile("x[0-9a-fA-F]{9,}")
 STORAGE = re.compile(rb"\d{14,15}")
 SHORTENED = re.compile(r"\.\.\.[0-9a-fx]{6,14}(?=&gt;)")
@@ -311,7 +311,7 @@ def everything(stream, make, given, state):
     estimator = make()
     if estimator.get_params().get("schema") is None:
         given = given | {"X_public": PUBLIC}
-    fitted, out, log, told = said_while(lambda: estimator.fit(**given))
+    fitted, out, log, warned = said_while(lambda: estimator.fit(**given))
     html = re.sub(r"id-\d+|[0-9a-f]{8}-[0-9a-f-]{27}", "id", fitted._repr_html_())
     html = SHORTENED.sub("...at", html)
     left = {
@@ -322,7 +322,7 @@ def everything(stream, make, given, state):
         "spent": repr(fitted.privacy_spent_),
         "out": out,
         "log": log,
-        "told": told,
+        "warned": warned,
         "attributes": public_attributes(fitted),
         "predictions": fitted.predict(PUBLIC).tolist(),
     }
@@ -333,7 +333,7 @@ def everything(stream, make, given, state):
 
 DECLARED = {"schema": dict.fromkeys("abc", (-2, 2))}
 JOINING = ClassSums(relation="add_or_remove_one")
-BESIDE = DECLARED | {"synthesizer": ClassSumsSynthesizer(epsilon_fraction=0.25, n_rows=200)}
+WITH_SUMS = DECLARED | {"synthesizer": ClassSumsSynthesizer(epsilon_fraction=0.25, n_rows=200)}
 ALONE = DECLARED | {"synthesizer": ClassSumsSynthesizer(epsilon_fraction=1.0, n_rows=200)}
 HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
 
@@ -341,7 +341,7 @@ HISTOGRAMS = DECLARED | {"synthesizer": MarginalSynthesizer(n_rows=200)}
 @pytest.mark.slow
 @table(
     "params, partition",
-    ("sums beside cells", BESIDE, "random"),
+    ("sums and cells", WITH_SUMS, "random"),
     ("sums alone", ALONE, "groups"),
     ("histograms", HISTOGRAMS, "groups"),
     ("sums of columns", {"method": ClassSums(), "class_weight": "balanced"}, "random"),
@@ -368,7 +368,7 @@ class Interrupted(PATEClassifier):
                 super().fit(X, y, groups=groups)
             except KeyboardInterrupt as error:
                 self.privacy_spent_ = error.privacy_spent
-        assert self._prefix.synthesis.published  # what a pickle has
+        assert self._prefix.synthesis.published  # contents of a pickle
         return super().fit(X, y, groups=groups) if self.goes_on else self
 
     def predict(self, X):
@@ -390,7 +390,7 @@ class ContinuedLate(Continued):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [Interrupted, InterruptedLate, Continued, ContinuedLate])
 def test_interrupted_fit_reveals_no_private_data(stream, kind):
-    for params in (BESIDE, ALONE):
+    for params in (WITH_SUMS, ALONE):
         given = {"classes": [0, 1], "on_bad_plan": "warn", "warm_start": True} | params
         assert_nothing_differs(stream, partial(kind, **given), "groups")
 
@@ -399,7 +399,7 @@ NUMBERS_FOREST = RandomForestRegressor(3)
 
 
 class OfColumn(PATERegressor):
-    """Predicts what a column says, so that the numbers of the two sets differ as well."""
+    """Predicts the values of a column, so that the numbers of the two sets differ as well."""
 
     def fit(self, X, y, X_public=None, *, groups=None, sample_weight=None):
         return super().fit(X, X["a"] * (1 + y), X_public, groups=groups)
@@ -471,7 +471,7 @@ SETTINGS = {
     "a private test that passes": PTR | {"aggregator": GNMax(30.0), "n_teachers": 100},
     "all that the budget pays for": {"n_queries": None, "epsilon": 3.0, "aggregator": GNMax()},
 }
-#: What is varied: teachers, if they are not ones that draw, and other parameters
+#: Varied parameters: teachers, unless they draw, and others
 VARIED = {
     "teachers of several kinds": (SEVERAL, {}),
     **{f"student, {name}": (None, {"student": student}) for name, student in STUDENTS.items()},
@@ -543,7 +543,7 @@ def test_fit_with_memory_reveals_no_private_data(stream, tmp_path):
         everything(stream, lambda k=k: model(Draws(), memory=tmp_path / str(k)), given, 0)[0]
         for k, given in enumerate(two_sets("hash"))
     )
-    for name in ("summary", "spent", "log", "told", "predictions", "student"):
+    for name in ("summary", "spent", "log", "warned", "predictions", "student"):
         assert left[name] == found[name]
 
 
@@ -592,7 +592,7 @@ class Unlike(TransformerMixin, BaseEstimator):
         draw(int(sum_) % 99)
         return rows
 
-    def speaks_whatever_is_set(self, rows, sum_):
+    def prints_with_any_settings(self, rows, sum_):
         warnings.resetwarnings()
         warnings.simplefilter("always")
         logging.disable(logging.NOTSET)
@@ -644,7 +644,7 @@ TABLES = {
     "plain": ({}, {"student": None}, "random"),
     "secure": ({"relation": "add_or_remove_one"}, {"secure": True}, "hash"),
     "given cells": ({"n_cells": 7, "smoothing": 0.5, "random_state": 0}, {}, "groups"),
-    "several ballots": ({"n_neighbors": 3}, {"aggregator": GaussianMechanism()}, "random"),
+    "several votes": ({"n_neighbors": 3}, {"aggregator": GaussianMechanism()}, "random"),
     "own noise": ({}, {"aggregator": LaplaceMechanism(2.0), "epsilon": None}, "random"),
 }
 
@@ -714,7 +714,7 @@ def test_search_reveals_no_private_data(stream, kind, params, candidates, given,
     assert_nothing_differs(stream, make, partition)
 
 
-# --- what else leaves ---------------------------------------------------------------------------
+# --- other outputs ------------------------------------------------------------------------------
 
 
 class Topics(FunctionTransformer):
@@ -741,7 +741,7 @@ def test_fit_on_public_depends_on_no_global_generator(stream):
 
 
 class Private:
-    """Private values of one kind, all of which an error could show."""
+    """Private values of one kind; an error could show each of them."""
 
     def __init__(self, text, number):
         self.text, self.number = text, number
@@ -767,7 +767,7 @@ class Speaking:
 
 
 class SpeakingArray(Speaking):
-    """One that numpy asks what it is."""
+    """An object with the array interface of numpy."""
 
     __array__ = Speaking.speak
 
@@ -806,7 +806,7 @@ LABELS = np.arange(N) // 2 % 2
 
 
 def fit_of(**given):
-    """Fit a few teachers; what is given replaces data or parameters."""
+    """Fit a few teachers; the arguments replace data or parameters."""
     fixed = {"base_estimator": GaussianNB(), "n_teachers": 4, "n_queries": 5}
     return fitted(fixed | {"student": LogisticRegression()} | given)
 
@@ -915,7 +915,7 @@ REFUSED = {
 
 
 def assert_the_same_whatever_was_in_the_data(outcome):
-    """Of what is told when private values are of one kind or another."""
+    """Outputs of a fit with private values of one kind."""
     found = []
     for s in (Private("Ada Lovelace", 86420.97531), Private("Hypatia", 5e-300)):
         found.append(ADDRESS.sub("at", outcome(s)))
@@ -925,7 +925,7 @@ def assert_the_same_whatever_was_in_the_data(outcome):
 
 
 def outcome_of(fit, how, folder):
-    """Return what tells of a fit, whether it fails or not."""
+    """Return all outputs of a fit, whether it fails or not."""
     memory = {"memory": folder} if how.endswith("in memory") else {}
 
     def outcome(s):
@@ -933,7 +933,7 @@ def outcome_of(fit, how, folder):
         try:
             clf = fit(**REFUSED[how](s), **memory)
         except (Exception, KeyboardInterrupt) as error:
-            # which teacher failed is told
+            # the number of the failed teacher is public
             return re.sub(r"teacher \d", "teacher", all_of(error))
         assert fit is table_fit_of and how.startswith("features")
         return repr(vars(clf)) + clf.privacy_spent_.summary()
@@ -960,7 +960,7 @@ def test_errors_of_tables_are_the_same_for_any_private_values(how, tmp_path):
 
 
 class LoudText(str):
-    """Text that says what it is compared with."""
+    """Text that prints the values that it is compared with."""
 
     __hash__ = str.__hash__
 
@@ -1015,7 +1015,7 @@ class LoudSoftVote(SoftVote):
 
 
 class LoudArray(np.ndarray):
-    """Rows that say that they are pickled."""
+    """Rows that print when they are pickled."""
 
     def __reduce_ex__(self, protocol):
         say("pickled")
@@ -1054,8 +1054,8 @@ def test_mechanism_errors_do_not_quote_votes(module, kind):
             raise kind(f"votes {np.asarray(votes).tolist()}")
 
     Quotes.__module__ = module
-    told = f"Quotes could not draw labels: {kind.__name__}"
-    with pytest.raises(ValueError, match=told) as caught:
+    message = f"Quotes could not draw labels: {kind.__name__}"
+    with pytest.raises(ValueError, match=message) as caught:
         fit_of(aggregator=Quotes())
     assert "votes [" not in all_of(caught.value)
 
@@ -1093,7 +1093,7 @@ def test_warnings_after_a_fit_do_not_depend_on_kept_votes():
 
 
 class Nosy:
-    """A callback of scikit-learn's that keeps what it is given."""
+    """A callback of scikit-learn that keeps its arguments."""
 
     def __init__(self):
         self.seen = []
@@ -1119,4 +1119,4 @@ def test_callbacks_of_teachers_and_students_are_not_called():
     search = PrivateGridSearchCV(clf, students, epsilon=60.0, n_trials=4, random_state=0)
     search.fit(ROWS, LABELS, ROWS[:20].copy())
     assert nosy.seen == []
-    assert teacher._skl_callbacks == [nosy]  # what was given is as it was
+    assert teacher._skl_callbacks == [nosy]  # the inputs have not changed

@@ -46,7 +46,7 @@ SEED = np.random.SeedSequence(7)
 
 
 def assigned(partition="random", n_teachers=10**6, *, seed=SEED, unit="record", **given_):
-    """Teachers of records that are told by their number, an index or groups."""
+    """Teachers of records with a number, an index or groups as identifiers."""
     if "index" in given_:
         given_["index"] = pd.Index(given_["index"])
     n_records = given_.pop("n", None) or len(next(iter(given_.values())))
@@ -58,7 +58,7 @@ def teachers_of(*args, **kwargs):
     return assigned(*args, **kwargs).teacher_indices
 
 
-# --- what each does ------------------------------------------------------------------------------
+# --- each partition ------------------------------------------------------------------------------
 
 
 @settings(max_examples=50, deadline=None)
@@ -147,7 +147,7 @@ def test_partition_that_splits_groups_is_refused_for_unit_group(partition):
         assigned(partition, 10, unit="group", groups=groups, index=index)
 
 
-# --- what one change of the data changes, in random trials ----------------------------------------
+# --- effects of one change of the data, in random trials ------------------------------------------
 
 
 def records(rng, names):
@@ -211,7 +211,7 @@ def test_relation_bounds_the_teachers_that_a_change_reaches(kind, global_random_
             teachers = {teacher for teacher, _ in (before - after) | (after - before)}
             assert len(teachers) <= most, change
             reached.setdefault(change, []).append(len(teachers))
-    for change, numbers in reached.items():  # nor is it said of changes that reach nobody
+    for change, numbers in reached.items():  # nor for changes that reach nobody
         assert len(numbers) >= 75 and np.mean(numbers) > 0.6
         assert max(numbers) == (2 if "replace" in change and kind != "random" else 1)
     assert len(reached) == {"random": 1, "hash": 5, "groups": 4, "predefined": 3}[kind]
@@ -254,8 +254,8 @@ REFUSED = [
 ]
 
 
-def spelled_alone(value):
-    """Return the spelling of a value that has no others beside it; None if it is refused."""
+def normalized_alone(value):
+    """Return the text of a value that is normalized alone; None if it is refused."""
     try:
         return normalize_identifiers([value], "x")[0]
     except ValueError:
@@ -327,13 +327,13 @@ def made(container, values):
 
 
 def test_equal_identifiers_are_normalized_alike():
-    spellings = [spelled_alone(value) for value in VALUES]
-    assert None not in spellings
-    for one, text in zip(VALUES, spellings, strict=True):
+    texts = [normalized_alone(value) for value in VALUES]
+    assert None not in texts
+    for one, text in zip(VALUES, texts, strict=True):
         assert type(text) is str and normalize_identifiers([text], "x")[0] == text
-        for other, other_text in zip(VALUES, spellings, strict=True):
+        for other, other_text in zip(VALUES, texts, strict=True):
             assert text == other_text or not equal(one, other), (one, other)
-    assert len(set(spellings)) > 28  # what differs is, with few exceptions, spelled apart
+    assert len(set(texts)) > 28  # with few exceptions, different values have different texts
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -345,8 +345,8 @@ def test_normalized_identifier_depends_on_no_other(container, chosen):
     if given_ is None:
         return
     found = normalized(given_)
-    expected = [spelled_alone((v, 0) if container == "pairs" else v) for v in values]
-    # what was rounded to a float before it came here is refused, never spelled as another
+    expected = [normalized_alone((v, 0) if container == "pairs" else v) for v in values]
+    # numbers that were rounded to floats before are refused, never normalized to another
     assert found == expected or (found is None and any(map(large, values))), values
 
 
@@ -381,7 +381,7 @@ def test_arrow_identifiers_are_normalized_like_python_values(values):
     if values[1] == "x":
         columns.append(columns[0].dictionary_encode())
     for column in columns:
-        assert normalized(pd.arrays.ArrowExtensionArray(column)) == [*map(spelled_alone, values)]
+        assert normalized(pd.arrays.ArrowExtensionArray(column)) == [*map(normalized_alone, values)]
         missing = pa.array([*values, None], column.type)
         assert normalized(pd.arrays.ArrowExtensionArray(missing)) is None
 
@@ -397,7 +397,7 @@ Y = (X[:, 0] + X[:, 1] > 0).astype(int)
 
 
 def with_names(names=HOSPITALS, **params):
-    """Return a classifier whose teachers draw, so that their votes tell their seeds."""
+    """Return a classifier whose teachers draw, so that their votes depend on their seeds."""
     given_ = {"aggregator": GNMax(3.0), "epsilon": None, "classes": [0, 1], "random_state": 0}
     given_ |= {"student": GaussianNB(), "keep_teachers": True, "n_queries": 60}
     partition = names if isinstance(names, str) else PredefinedPartition(names=names)
@@ -406,7 +406,7 @@ def with_names(names=HOSPITALS, **params):
 
 
 def votes_by_name(clf, names, rows=slice(None)):
-    """Return the votes of each teacher's own, by name; those of a fixed rule have none."""
+    """Return the votes of each teacher by name; a teacher of a fixed rule has no name."""
     clf.fit(X[rows], Y[rows], X_PUBLIC, groups=HOSPITAL[rows])
     teachers = zip(names, clf.curator_.teachers, strict=True)
     return {name: t and t.predict(X_PUBLIC).tolist() for name, t in teachers}
@@ -503,10 +503,10 @@ def test_text_identifiers_are_normalized_like_typed_columns():
     # a table that is read with one malformed value has text where it would have other types
     text = ["2020-01-01", "2020-01-01 00:00:00+01:00", "1.0", "-07", "TRUE", "false"]
     aware = INSTANT - datetime.timedelta(hours=1)
-    assert normalized(text) == [spelled_alone(v) for v in (DAY, aware, 1, -7, True, False)]
+    assert normalized(text) == [normalized_alone(v) for v in (DAY, aware, 1, -7, True, False)]
     text = ["1e5", "+.6e1\t", "123400e-2", "1" + "0" * 30]
     same = [100_000, 6, 1234, 10**30]
-    assert normalized(text) == [spelled_alone(v) for v in same]
+    assert normalized(text) == [normalized_alone(v) for v in same]
     other = ["2020-13-01", "2020-01", "2020/1/1", "1.5", "٣", "20200101x", "12e34", "1,000"]
     assert normalized(other) == other
 
@@ -592,12 +592,12 @@ def test_text_identifiers_are_compared_exactly(make):
 
 def test_dates_are_normalized_to_their_compact_text():
     dates = [DAY, DAY.date(), np.datetime64(DAY), "2020-01-01", "20200101", 20200101, 20200101.0]
-    assert {spelled_alone(date) for date in dates} == {"20200101"}
+    assert {normalized_alone(date) for date in dates} == {"20200101"}
     others = [INSTANT, DAY + datetime.timedelta(0, 1), datetime.date(1, 1, 1)]
-    assert all("T" in spelled_alone(other) for other in others)
+    assert all("T" in normalized_alone(other) for other in others)
 
 
-# --- what is published of a relation --------------------------------------------------------------
+# --- published texts of a relation ----------------------------------------------------------------
 
 PARTITIONS = [RandomPartition(), HashPartition(), GroupPartition(), PredefinedPartition()]
 PARTITIONS += [PredefinedPartition(names=["north", "south"])]

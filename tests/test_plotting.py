@@ -1,4 +1,4 @@
-"""Displays: their numbers against independent computations, and what the pictures show."""
+"""Displays: their numbers against independent computations, and their pictures."""
 
 import functools
 import pickle
@@ -75,7 +75,7 @@ def fitted(votes):
 
 @pytest.fixture(scope="module")
 def three_classes():
-    """Return votes of 50 teachers for three classes, and what is right."""
+    """Return votes of 50 teachers for three classes, and the true labels."""
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=200)
     proba = rng.dirichlet(np.ones(3), size=200) / 2 + np.eye(3)[y] / 2

@@ -74,8 +74,8 @@ def secrets_in(content, clf):
 def fitted():
     private, y, public = data()
     fit = model(verbose=2, random_state=3).fit
-    clf, out, log, told = said_while(lambda: fit(private, y, public))
-    return clf, (out + log + "".join(message for _, message in told)), public
+    clf, out, log, warned = said_while(lambda: fit(private, y, public))
+    return clf, (out + log + "".join(message for _, message in warned)), public
 
 
 @pytest.mark.slow
@@ -103,7 +103,7 @@ WAYS_OUT = {
     "copy": lambda clf: pickle.dumps(copy.copy(clf)),
     "repr": repr,
     "diagram": lambda clf: clf._repr_html_(),
-    "repr of what was spent": lambda clf: repr(clf.privacy_spent_),
+    "repr of the cost": lambda clf: repr(clf.privacy_spent_),
     "repr of the attributes": lambda clf: repr(vars(clf)),
     "the curator's view": lambda clf: repr(clf.curator_) + str(clf.curator_),
 }
@@ -116,9 +116,9 @@ def test_fitted_classifier_reveals_nothing_private(fitted, way_out):
 
 
 def test_fit_output_reveals_nothing_private(fitted):
-    clf, said, _ = fitted
-    assert re.search(r"teachers (\d+)/\1 in", said) and secrets_in(said, clf) == []
-    assert LABEL not in said
+    clf, shown, _ = fitted
+    assert re.search(r"teachers (\d+)/\1 in", shown) and secrets_in(shown, clf) == []
+    assert LABEL not in shown
 
 
 @cases("make_copy", copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf)))
@@ -141,7 +141,7 @@ def test_pickle_contains_parameters_as_unfitted_clones():
 
 
 class CannotComeBack(LogisticRegression):
-    """Fits, but does not pickle then, and says so with what it learned from."""
+    """Fits, but does not pickle then, with an error that quotes its records."""
 
     def __reduce__(self):
         if hasattr(self, "coef_"):

@@ -1,4 +1,4 @@
-"""What a fit shows of itself: lines, diagram, summary, seed and number. None of it is private."""
+"""Displays of a fit: lines, diagram, summary, seed and number. None of them is private."""
 
 import html
 import pickle
@@ -70,7 +70,7 @@ def test_progress_of_private_search_trials_is_not_printed(capfd, few_units_are_s
     assert "".join(capfd.readouterr()) == ""
 
 
-# --- what a notebook shows, and the summary ------------------------------------------------------
+# --- displays in a notebook, and the summary -----------------------------------------------------
 
 
 def test_html_repr_shows_nothing_of_the_curator():
@@ -88,7 +88,7 @@ def test_summary_rounds_epsilon_up(epsilon, shown):
     assert f"at most a factor e^{shown} (epsilon)," in statement(epsilon=epsilon).summary()
 
 
-#: What a contract needs, by what it is about; each of a fit of its own.
+#: Sentences that a contract requires, by their subject; each of a fit of its own.
 CONTRACT = {
     "delta": ({}, "(epsilon), plus 1e-05 (delta)."),
     "no delta": ({"delta": 0.0}, "without exception (delta is 0)"),
@@ -96,7 +96,7 @@ CONTRACT = {
     "group": ({"unit": "group"}, "any one group, as defined by `groups` (a person only if"),
     "site": ({"relation": "change_one_named"}, "The records of any one site or named group change"),
     "teacher": ({"unit": "teacher"}, "The votes of any one teacher change"),
-    "what it means": ({}, "replace one record. The number of rows is public."),
+    "meaning": ({}, "replace one record. The number of rows is public."),
     "odds": ({}, "guess right with a probability of at most 72.72 % (plus delta)."),
     "odds of a pure epsilon": ({"delta": 0.0}, "can become at most 72.72 % sure."),
     "other fits": ({}, "Other fits on the same private data are not covered, nor are"),

@@ -480,7 +480,7 @@ def test_overlap_refuses_pickle_and_copy():
 
 
 def columns_of(n_rows):
-    """Columns of which none is reported, of many kinds."""
+    """Columns of many kinds; none of them is reported."""
     rng = np.random.default_rng(3)
     return {
         "size": rng.normal(size=n_rows),

@@ -1,4 +1,4 @@
-"""Query strategies: what they choose, what they are shown, and what their rounds cost."""
+"""Query strategies: their choices, their inputs, and the cost of their rounds."""
 
 import dataclasses
 from itertools import combinations
@@ -96,7 +96,7 @@ def test_diversity_queries_accept_rows_of_many_forms():
 
 
 class Spy(RandomQueries):
-    """Random rounds that note what they were shown."""
+    """Random rounds that note their inputs."""
 
     uses_student_proba = True
 
@@ -120,9 +120,9 @@ class Spy(RandomQueries):
 def test_rounds_receive_public_rows_and_released_labels_only():
     seen = []
     clf = fitted(query_strategy=Spy(4, seen), n_queries=42)
-    rehearsals, seen = seen[:2], seen[2:]  # before teachers train, with made-up labels
-    assert [n for n, _ in rehearsals] == [11, 11]
-    assert rehearsals[1][1]["labels"].tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1]
+    dry_runs, seen = seen[:2], seen[2:]  # before teachers train, with made-up labels
+    assert [n for n, _ in dry_runs] == [11, 11]
+    assert dry_runs[1][1]["labels"].tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1]
     assert [n for n, _ in seen] == [11, 11, 10, 10]
     assert seen[0][1]["student_proba"] is None and len(seen[0][1]["queried"]) == 0
     for k, (_, shown) in enumerate(seen[1:], 1):
@@ -133,7 +133,7 @@ def test_rounds_receive_public_rows_and_released_labels_only():
         student = GaussianNB().fit(X_PUBLIC[shown["queried"]], shown["labels"])
         np.testing.assert_allclose(shown["student_proba"], student.predict_proba(X_PUBLIC))
     assert len(set(clf.query_indices_)) == 42 == clf.privacy_spent_.n_queries
-    # the votes of the curator are those of the rows asked
+    # the votes of the curator are for the queried rows
     clf = fitted(query_strategy=Spy(4), aggregator=PluralityVote())
     labels = clf.public_labels_[clf.query_indices_]
     assert np.array_equal(clf.curator_.votes.argmax(axis=1), labels)
@@ -228,7 +228,7 @@ def test_query_strategy_that_fails_midway_keeps_released_labels(monkeypatch):
 
 
 class ThreeForOne(GNMax):
-    """A mechanism that says what a list of queries costs, but not what one does."""
+    """A mechanism with a cost of a list of queries, but not of one query."""
 
     def bounds(self):
         one = GNMax(self.sigma)

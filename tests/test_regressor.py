@@ -1,4 +1,4 @@
-"""Numbers as split votes: what one record changes, what is released, what is stated."""
+"""Numbers as split votes: changes by one record, releases and statements."""
 
 import pickle
 from decimal import Decimal
@@ -68,7 +68,7 @@ TINY = list(product([-1.0, 1.0, np.nan], PLACES))
 
 
 def tiny_method(n_neighbors, relation="replace_one"):
-    """Return what counts the votes of records in cells at -1, 0 and 1, and what one may change."""
+    """Return a counter of votes in cells at -1, 0 and 1, and the largest change by a record."""
 
     def private(records):
         rows, places = np.array(records).T
@@ -138,7 +138,7 @@ def test_audit_table_of_the_regressor_stays_below_its_claim(global_random_seed):
     assert audit_table(mechanism, tables[0] * 3, tables[1] * 3, **given, n_samples=2500).refuted
 
 
-# --- what is released, and read ------------------------------------------------------------------
+# --- releases, and readings of them --------------------------------------------------------------
 
 
 @table(
@@ -288,7 +288,7 @@ def test_predict_quantiles_refuses_wrong_fits_and_levels(of_records):
         pytest.raises(ValueError, reg.predict_quantiles, X, q).match("from 0 to 1")
 
 
-# --- what is refused, before anything is spent ---------------------------------------------------
+# --- refusals before anything is spent -----------------------------------------------------------
 
 NAN, TEXT = (np.where(np.arange(3000) == 7, what, Y) for what in (np.nan, "7.5x"))
 OBJECTS, SIGNALS = Y.astype(object), Y.astype(object)
@@ -297,7 +297,7 @@ SIGNALS[3] = Decimal("sNaN")
 
 
 class Loses(RegressorMixin, BaseEstimator):
-    """A teacher or student that predicts what is no number for each row."""
+    """A teacher or student whose predictions are not a number for each row."""
 
     def __init__(self, how="nan"):
         self.how = how

@@ -96,7 +96,7 @@ def plan(clf, **more):
     return clf.plan(X, Y, X_public=X_PUBLIC, **more)
 
 
-# --- what it costs, and where that is shown ------------------------------------------------------
+# --- costs, and where they are shown -------------------------------------------------------------
 
 
 def test_release_costs_its_epsilon_fraction_within_the_cap():
@@ -193,7 +193,7 @@ def test_release_and_synthetic_rows_are_one_ledger_entry(ledger):
     assert ledger.history()["epsilon"].iloc[1] == clf.privacy_spent_.epsilon
 
 
-# --- what is published ---------------------------------------------------------------------------
+# --- published results ---------------------------------------------------------------------------
 
 
 def test_release_has_fresh_noise_or_follows_the_seed():
@@ -231,7 +231,7 @@ def test_release_of_a_missing_class_keeps_the_model_usable(monkeypatch):
 
 
 class Keeping(Counts):
-    """Remembers the records, prints, and writes into what it gets."""
+    """Remembers the records, prints, and writes into its arguments."""
 
     def gather(self, private):
         print(SECRET)

@@ -51,7 +51,7 @@ def lines_in(message):
 
 
 def run(code, **names):
-    """Run code; what it warns of is an error."""
+    """Run code; warnings are errors."""
     with warnings.catch_warnings(action="error"):
         warnings.filterwarnings("ignore", "the released numbers may be little better")
         exec(code, names)
@@ -203,7 +203,7 @@ def test_table_remedy_converts_unreadable_types():
     mended(X, X_public)
 
 
-# --- what a fit is given -------------------------------------------------------------------------
+# --- inputs of a fit -----------------------------------------------------------------------------
 
 
 def test_reshape_remedy_works_for_rows_of_one_axis():

@@ -1,4 +1,4 @@
-"""Rows that a synthesizer draws: who is protected, what is tried first, what a failure costs."""
+"""Rows that a synthesizer draws: the protected unit, dry runs, and the cost of failures."""
 
 import os
 import pickle
@@ -350,11 +350,11 @@ def test_poll_that_no_labels_can_follow_is_refused(ledger, params):
     assert ledger.epsilon_spent == 0
 
 
-# --- what a failure costs ------------------------------------------------------------------------
+# --- cost of failures ----------------------------------------------------------------------------
 
 
 class Fragile(GaussianNB):
-    """Fits what is made up, and fails on private rows if the environment sets it."""
+    """Fits made-up rows, and fails on private rows if the environment sets it."""
 
     def fit(self, X, y, sample_weight=None):
         if "FRAGILE" in os.environ and np.isin(FIRST, X).all():
@@ -525,7 +525,7 @@ def test_custom_rows_of_another_form_are_refused(ledger, twist):
     assert "epsilon=1.6 is spent" in caught.value.__notes__[0] and len(ledger.history()) == 1
 
 
-# --- seeds in what is polled ---------------------------------------------------------------------
+# --- seeds in polled votes -----------------------------------------------------------------------
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The schema release: what one record changes, noise, thresholds, and what is estimated."""
+"""The schema release: changes by one record, noise, thresholds, and estimates."""
 
 import io
 import math
@@ -101,7 +101,7 @@ def test_dtype_of_a_column_does_not_matter(dtype):
     assert [*cells_of(typed).all_texts()] == [*cells_of(column).all_texts()]
 
 
-# --- what one record changes ----------------------------------------------------------------------
+# --- changes by one record ------------------------------------------------------------------------
 
 
 def all_counts(rows, release, kinds, units=None, amount=None, places=None):
@@ -386,7 +386,7 @@ def test_texts_of_one_record_are_not_published():
         assert texts["common"] == pytest.approx(3000, abs=50)
 
 
-# --- what is estimated ----------------------------------------------------------------------------
+# --- estimates ------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -853,7 +853,7 @@ def test_cost_is_not_less_than_that_of_the_noise_of_any_kinds():
 
 
 def bounds_of(X, factor=1.0):
-    """Plain bounds of the numbers of `table`, and what else is declared."""
+    """Plain bounds of the numbers of `table`, and other declarations."""
     wide = 100_000 * factor
     return {"income": (-wide, wide), "age": (18, 90), "city": ["Oslo", "Bern", "Rome"]}
 

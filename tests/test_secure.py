@@ -79,7 +79,7 @@ def test_system_generator_integers_are_uniform(low, high):
 
 
 def test_system_generator_large_integers_are_uniform():
-    width = 2**63 - 2**61  # two thirds of what does not fit would fall below a third of the width
+    width = 2**63 - 2**61  # taken modulo the width, larger numbers would fall below a third
     sampled = SystemGenerator().integers(width, size=N) / width
     assert stats.kstest(sampled, "uniform").pvalue > ALMOST_NEVER
     assert isinstance(SystemGenerator().integers(width), int)

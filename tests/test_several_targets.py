@@ -1,4 +1,4 @@
-"""Several targets at once: columns of `y` that one fit learns, and what they cost together."""
+"""Several targets at once: columns of `y` that one fit learns, and their cost together."""
 
 import copy
 import pickle
@@ -498,9 +498,9 @@ def test_classes_of_several_targets_are_found():
     )
     assert clf.score(X[8500:], frame[8500:]) > 0.6
     flags = labels[:, :2] == 1
-    told = PATEClassifier(method="sums", random_state=0).fit(X[:8000], flags[:8000], X[8000:])
-    assert [values.tolist() for values in told.classes_] == [[False, True]] * 2
-    assert "were found" not in told.privacy_spent_.summary()
+    clf = PATEClassifier(method="sums", random_state=0).fit(X[:8000], flags[:8000], X[8000:])
+    assert [values.tolist() for values in clf.classes_] == [[False, True]] * 2
+    assert "were found" not in clf.privacy_spent_.summary()
 
 
 def test_bounds_of_several_targets_are_found():
@@ -633,7 +633,7 @@ def test_private_search_of_several_targets_needs_public_labels():
     assert 0.9 < search.privacy_spent_.epsilon <= 1.0
 
 
-# --- what is refused before anything is paid -----------------------------------------------------
+# --- refusals before anything is paid ------------------------------------------------------------
 
 
 class OwnVotes(VotingMethod):

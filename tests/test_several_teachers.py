@@ -1,4 +1,4 @@
-"""Teachers that vote for several targets: what their queries cost, and what a record changes."""
+"""Teachers that vote for several targets: the cost of their queries, and changes by a record."""
 
 import itertools
 import json
@@ -47,7 +47,7 @@ from sklearn_pate.rdp.discrete import laplace_table_cost
 from sklearn_pate.students import SoftLabelClassifier
 from sklearn_pate.teachers import Sites
 
-#: Fits of few queries; what is tested here is not how accurate they are.
+#: Fits of few queries; accuracy is not tested here.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*little better than"),
     pytest.mark.filterwarnings("ignore:.*labels per class"),
@@ -687,7 +687,7 @@ def test_several_targets_of_sites_must_be_declared():
         PATERegressor(bounds=BOUNDS).fit(at_sites(far), None, X[PUBLIC])
 
 
-# --- what is refused before anything is trained --------------------------------------------------
+# --- refusals before anything is trained ---------------------------------------------------------
 
 STAGES = [GNMax(10.0), InteractiveGNMax(0.5, 10.0, 10.0, 0.9)]
 

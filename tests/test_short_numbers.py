@@ -1,6 +1,6 @@
-"""numpy's short numbers and fractions as parameters: costs are those of the same float or int.
+"""numpy's short numbers and fractions as parameters: costs equal costs of the same float or int.
 
-uint8 overflows at 256, float16 and float32 round what is computed from them.
+uint8 overflows at 256, float16 and float32 round computed numbers.
 """
 
 import math
@@ -44,7 +44,7 @@ def python(number):
 
 
 def short_and_long(kind, params):
-    """The same parameters as short numbers, and as Python's; those of another kind stay."""
+    """The same parameters as short numbers, and as Python's; other parameters stay."""
     is_float = issubclass(kind, np.floating)
     short = {
         name: kind(value) if isinstance(value, float) == is_float else value

@@ -158,8 +158,8 @@ def state_of(fitted):
 
 
 @EACH_FIT
-def test_fit_of_sites_publishes_what_the_fit_of_pooled_records_does(clf, X_public):
-    """Nor does it depend on the numbers of records of the sites."""
+def test_fit_of_sites_equals_fit_of_pooled_records_for_any_division(clf, X_public):
+    """All published numbers are equal, and so is the whole state for two divisions into sites."""
     y = NUMBERS if isinstance(clf, PATERegressor) else LABELS
     found = clone(clf).fit(at_sites(y=y), None, X_public)
     elsewhere = clone(clf).fit(at_sites(y=y, places=moved()), None, X_public)
@@ -307,7 +307,7 @@ def parts_of(result):
 
 
 def results_of(monkeypatch, clf, sites, X_public):
-    """Return what each site returned for each step, after the survey."""
+    """Return the result of each site for each step, after the survey."""
     original, results = runtime_sites._at_site, []
 
     def noted(reader, function, config):
@@ -677,7 +677,7 @@ def test_site_that_changes_after_it_was_counted_is_refused(ledger, change, messa
 
 
 def epsilon_recorded(folder, clf):
-    """Return what a ledger records of a fit that is not interrupted."""
+    """Return the entries of a ledger for a fit that is not interrupted."""
     other = PrivacyLedger(folder / "other.sqlite", epsilon=50.0)
     X_public = None if hasattr(clf, "X_synthetic_") else X_PUBLIC
     clone(clf).set_params(ledger=other).fit(X, LABELS, X_public)

@@ -1,4 +1,4 @@
-"""What the library states about privacy holds: summaries, dicts, cards, exports and errors."""
+"""Statements on privacy hold: summaries, dicts, cards, exports and errors."""
 
 import json
 import pickle
@@ -86,7 +86,7 @@ def of_private_validation_rows():
 
 AS_PUBLIC = "private rows, which were given as X_public"
 CLASSES = "classes_, read from the private labels"
-#: What is fitted to what, and what is stated of it.
+#: Estimators, their data, and their statements.
 READ = {
     "labels": (lambda: without_a_limit().fit(X, Y, X_PUBLIC), CLASSES),
     "rows": (lambda: pate(on_bad_plan="warn").fit(X, Y, X[::-1]), AS_PUBLIC),

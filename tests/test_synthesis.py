@@ -1,4 +1,4 @@
-"""Rows from noisy marginals: what a record moves, shares, dtypes, and that nothing else leaves."""
+"""Rows from noisy marginals: changes by a record, shares, dtypes, and no other outputs."""
 
 import functools
 import itertools
@@ -67,7 +67,7 @@ def draw(synthesizer, X, y, n_classes=2, seed=0, noise=None, **more):
     return synthesizer.synthesize(X, np.asarray(y), **given)
 
 
-# --- what one record moves -----------------------------------------------------------------------
+# --- changes by one record -----------------------------------------------------------------------
 
 #: Below, at and above the bounds, a known value, an unknown one and a missing one
 ALL_RECORDS = list(itertools.product([-7, 0, 1, 99], ["a", "b", None], [0, 1]))
@@ -96,7 +96,7 @@ def weight_of(record):
     return [0.3, 1.7, -2.0, 0.999][(record[0] + len(str(record[1]))) % 4]
 
 
-def note_moved(reached, change, changed, n_tables):
+def note_changed(reached, change, changed, n_tables):
     """Note how far a change moved tables: each entry by 1, and all by 1 or 2 a table, at most."""
     changed = np.abs(changed)
     assert changed.max() <= 1 and changed.sum() <= (2 if change == "replace" else 1) * n_tables
@@ -120,9 +120,9 @@ def test_record_changes_at_most_its_contribution(missing, is_weighted):
     for other in [(), *((record,) for record in ALL_RECORDS[::8])]:
         for one in ALL_RECORDS:
             with_one = table((*other, one))
-            note_moved(reached, "remove", with_one - table(other), n_tables)
+            note_changed(reached, "remove", with_one - table(other), n_tables)
             for another in ALL_RECORDS:
-                note_moved(reached, "replace", with_one - table((*other, another)), n_tables)
+                note_changed(reached, "replace", with_one - table((*other, another)), n_tables)
     if not is_weighted:
         assert reached == {"replace": 2 * n_tables, "remove": n_tables}  # and not less
 
@@ -145,8 +145,8 @@ def test_group_changes_at_most_as_much_as_a_record(is_weighted):
 
         others = [some(rng.integers(0, 4)), some(rng.integers(1, 4))]
         with_one = table([*others, some(rng.integers(1, 6))])
-        note_moved(reached, "remove", with_one - table(others), 3)
-        note_moved(reached, "replace", with_one - table([*others, some(rng.integers(1, 6))]), 3)
+        note_changed(reached, "remove", with_one - table(others), 3)
+        note_changed(reached, "replace", with_one - table([*others, some(rng.integers(1, 6))]), 3)
     if not is_weighted:
         assert reached["replace"] == 6 and 3 * (1 - 1e-5) < reached["remove"] <= 3
 
@@ -160,7 +160,7 @@ def test_histograms_contain_counts_of_each_column_and_label():
     np.testing.assert_array_equal(table_of(small(["kind"], []), records), with_missing)
 
 
-# --- what it costs -------------------------------------------------------------------------------
+# --- costs ---------------------------------------------------------------------------------------
 
 
 @cases("relation, n_units", ("add_or_remove_one", 1), ("replace_one", 2))
@@ -531,7 +531,7 @@ def test_synthesize_refuses_another_table():
             draw(synthesizer, other, y)
 
 
-# --- what noisy histograms say of the classes -----------------------------------------------------
+# --- classes from noisy histograms ----------------------------------------------------------------
 
 ROWS = [(0, "a", 0)] * 3 + [(1, "a", 0)] * 5 + [(3, "b", 0)] * 2 + [(3, "b", 1)] * 6
 ROWS += [(2, "a", 1)] * 2 + [(2, None, 1)] * 2
@@ -542,7 +542,7 @@ def framed_rows(rows):
 
 
 def released(scale=1e-5, repeat=1, **params):
-    """What is released of the rows, with next to no noise."""
+    """The released rows, with next to no noise."""
     rows = ROWS * repeat
     declared = {"bounds": {"age": (0, 1.5, 3)}, "categories": {"kind": ["a", "b"]}}
     declared |= {"missing": ["kind"], "n_rows": 5, "noise": LaplaceMechanism(scale)} | params

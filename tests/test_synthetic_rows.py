@@ -157,9 +157,8 @@ def test_votes_carry_the_cost_of_their_rows_to_another_estimator():
     clf = pate().fit_votes(votes)
     spent = clf.privacy_spent_
     assert (spent.epsilon, spent.n_synthetic, spent.not_covered) == (1.0, 200, ())
-    assert clf.aggregator_.cost(Contribution.of_counts(2)).pure == pytest.approx(
-        0.6
-    )  # 0.4 went to the rows
+    cost = clf.aggregator_.cost(Contribution.of_counts(2))
+    assert cost.pure == pytest.approx(0.6)  # 0.4 went to the rows
     counts = np.tile([[40, 10], [10, 40]], (100, 1))
     assert pate().fit_votes(counts, votes.synthesis.rows).privacy_spent_.n_synthetic == 0
 

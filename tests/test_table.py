@@ -1,4 +1,4 @@
-"""Noisy tables of votes: what they cost, what is read from a released one, at which rows."""
+"""Noisy tables of votes: their cost, and readings of a released table at any rows."""
 
 import itertools
 import math
@@ -159,7 +159,7 @@ def exact_delta(epsilon, log_pmf, loss):
 def test_discrete_gaussian_delta_is_covered_by_sums_over_outcomes(steps, moves):
     norm = math.sqrt(sum(move**2 for move in moves))
     outcomes = outcomes_of(steps, moves)
-    pure = 0.7  # of one step beside, the one that costs most
+    pure = 0.7  # compared with one step, the one that costs most
     for epsilon in np.linspace(0, 4 * norm / steps + (norm / steps) ** 2, 10):
         alone = exact_delta(epsilon, *outcomes)
         both = expit(pure) * exact_delta(epsilon - pure, *outcomes)
@@ -481,7 +481,7 @@ def test_rows_digest_depends_on_values_and_not_on_containers():
         assert rows_digest(same) == rows_digest(whole)
 
 
-# --- what the table must not hold ----------------------------------------------------------------
+# --- values that the table must not hold ---------------------------------------------------------
 
 
 class Shared(TransformerMixin, BaseEstimator):
@@ -544,7 +544,7 @@ def test_interrupt_while_smoothing_keeps_the_released_table(monkeypatch):
     assert (clf.table_.counts == table).all() and clf.score(X[1::2], y[1::2]) > 0.8
 
 
-# --- what is read from a noisy table, and the student that learns it -----------------------
+# --- readings of a noisy table, and the student that learns them ---------------------------
 
 
 def sharpness(votes, noise_std, height, rng):
@@ -578,7 +578,7 @@ def test_sharpness_is_one_for_means_that_differ_by_noise(seed):
 
 
 def errors_of_smoothing(seed):
-    """Return the errors of smoothed proportions, and of those of each cell by itself."""
+    """Return the errors of smoothed proportions, and of proportions of each cell by itself."""
     rng = np.random.default_rng(seed)
     public = rng.random((2000, 2))
     centers = make_centers(public, 200, seed)

@@ -1,4 +1,4 @@
-"""Classes and bounds that are not declared: what finding them costs, and what is found."""
+"""Classes and bounds that are not declared: the cost of their release, and its results."""
 
 import math
 import threading
@@ -155,7 +155,7 @@ def test_range_release_costs_both_of_its_partitions():
     assert release.cost.pure == pytest.approx(0.5) and release.cost.pure <= 0.5
 
 
-# --- what is found --------------------------------------------------------------------------------
+# --- found targets --------------------------------------------------------------------------------
 
 
 def test_labels_below_the_threshold_are_no_classes():
@@ -221,10 +221,10 @@ def test_labels_beyond_the_fixed_ones_are_not_found_by_their_neighbors():
 
 def test_neighbors_of_a_class_do_not_depend_on_a_private_number_of_records():
     release = ClassRelease(epsilon=0.125, delta=1e-8, neighbors=JOINED)
-    beside = release.gather(np.repeat([5, 6], [6000, 30]), None)
+    next_to = release.gather(np.repeat([5, 6], [6000, 30]), None)
     between = release.gather(np.repeat([5, 6, 7], [6000, 50, 3000]), None)
     assert release.threshold(6) > 65
-    assert classes_found(release, beside, 100)[(5,)] > 90
+    assert classes_found(release, next_to, 100)[(5,)] > 90
     assert classes_found(release, between, 100)[(5, 6, 7)] > 85
 
 
@@ -508,7 +508,7 @@ def test_rare_class_selects_class_sums(share, name, classes):
     assert tables[0] == released
     assert tables[1] == ("noisy sums of the columns, by class" if name == "sums" else VOTES)
     assert 1.999 < clf.privacy_spent_.epsilon <= 2
-    assert clf.privacy_spent_.delta == pytest.approx(1e-5)  # that of both methods
+    assert clf.privacy_spent_.delta == pytest.approx(1e-5)  # the statement of both methods
 
 
 VOTES = "a noisy table of the records' votes"
@@ -692,7 +692,7 @@ def test_units_with_a_rare_label_are_counted_by_one_of_their_records():
 
 
 def rare_text(n_records=20_000, share=0.03):
-    """Return rows, and labels of which "yes" has a share that the first round does not find."""
+    """Return rows, and labels with a share of "yes" that the first round does not find."""
     rows = np.random.default_rng(0).normal(size=(n_records, 2))
     return rows, np.where(np.arange(n_records) < share * n_records, "yes", "no")
 
@@ -768,7 +768,7 @@ def test_statement_with_fixed_noise_covers_a_second_round():
 
 
 def product_of_columns(n_records=20_000, n_columns=4):
-    """Return columns of which none has a signal alone, and labels from the product of two."""
+    """Return columns without a signal of their own, and labels from the product of two."""
     X = np.random.default_rng(0).normal(size=(n_records, n_columns))
     return X, (X[:, 0] * X[:, 1] > 0).astype(int)
 

@@ -69,7 +69,7 @@ def test_codes_of_many_labels_equal_codes_of_few(classes, y, monkeypatch):
     target = ClassTarget(classes)
     few = target.codes_with_others(y)
     for most in (2, 9, 300):
-        monkeypatch.setattr(targets, "_MOST_IN_RANGE", most)
+        monkeypatch.setattr(targets, "_MAX_RANGE", most)
         many = target.codes_with_others(np.tile(y, 200))
         np.testing.assert_array_equal(many, None if few is None else np.tile(few, 200))
         assert few is None or many.dtype == few.dtype
@@ -270,7 +270,7 @@ def test_check_public_labels_refuses_other_classes():
         CLASSES.check_public_labels("y_val", [4, 3, 0])
 
 
-# --- what is refused -----------------------------------------------------------------------------
+# --- refused inputs ------------------------------------------------------------------------------
 
 
 @table(

@@ -137,7 +137,7 @@ def test_teachers_get_frames_sparse_rows_and_images():
 
 
 class Vandal(Teacher):
-    """Writes into all it is given; votes by what it finds in the queries."""
+    """Writes into all its inputs; votes by the values of the queries."""
 
     def fit(self, X, y):
         X[:] = 99
@@ -169,15 +169,15 @@ def failing(message, kind=ValueError):
 
 
 @cases(
-    "text, told",
+    "text, message",
     ("could not convert string to float: b'SECRET'", "could not convert string to float"),
     ("SECRET\nInput X contains NaN. SECRET", "Input X contains NaN"),
     ("unable to parse: deceased, SECRET", "its text may quote records and is redacted"),
     ("", "its text may quote records and is redacted"),
 )
-def test_redacted_text_shows_fixed_messages_only(text, told):
-    said = redacted_text(ValueError(text))
-    assert said.startswith(f"ValueError: {told}") and "SECRET" not in said
+def test_redacted_text_shows_fixed_messages_only(text, message):
+    shown = redacted_text(ValueError(text))
+    assert shown.startswith(f"ValueError: {message}") and "SECRET" not in shown
 
 
 SECRET = "xanthippe"  # named, so that tracebacks show the name and not the text
@@ -186,8 +186,8 @@ SECRET = "xanthippe"  # named, so that tracebacks show the name and not the text
 @N_JOBS
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit])
 def test_teacher_error_is_raised_for_any_exception_and_redacted(kind, n_jobs):
-    told = f"^teacher . failed: {kind.__name__}: its text may quote records"
-    with pytest.raises(TeacherError, match=told) as caught:
+    message = f"^teacher . failed: {kind.__name__}: its text may quote records"
+    with pytest.raises(TeacherError, match=message) as caught:
         votes_of(failing(f"bad row '{SECRET}'", kind), n_jobs=n_jobs)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert caught.value.__suppress_context__
@@ -260,7 +260,7 @@ def test_memory_map_is_read_by_teacher(tmp_path, n_jobs):
 
 
 class Sized(Teacher):
-    """Takes the measure of what it is given, with all that hangs on it, and writes to it."""
+    """Measures its inputs, with all objects that they refer to, and writes to them."""
 
     def fit(self, X, y):
         base = X

@@ -66,7 +66,7 @@ def scores(plan):
 def test_trials_interval_contains_the_accuracy_of_fits(
     method, global_random_seed, all_trials, monkeypatch
 ):
-    monkeypatch.setattr(trials, "FACTORS", (1.0,))  # those of other epsilons are not used here
+    monkeypatch.setattr(trials, "FACTORS", (1.0,))  # numbers of other epsilons are not used here
     clf = classifier(method=method, epsilon=0.5, random_state=global_random_seed)
     (trial,) = [trial for trial in planned(clf).trials if trial.epsilon == 0.5]
     for seed in range(4):

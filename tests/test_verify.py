@@ -68,7 +68,7 @@ TYPES = {
 
 
 def problem(value, schema):
-    """What is wrong with a value, or None; for the keywords that the schema uses."""
+    """The fault of a value, or None; for the keywords that the schema uses."""
     known = {"$ref", "$defs", "$schema", "title", "description", "type", "const", "enum", "anyOf"}
     known |= {"required", "properties", "additionalProperties", "items", "pattern"}
     assert set(schema) <= known | {"minimum", "maximum"}, "a keyword without a check here"
@@ -149,7 +149,7 @@ def searched(**given):
 
 
 def polled():
-    """Labels with another plan than that of `poll`, whose rows cost half of delta."""
+    """Labels with another plan than `poll`, whose rows cost half of delta."""
     rows = {"synthesizer": MarginalSynthesizer(noise=GaussianMechanism(20.0)), "schema": RANGES}
     clf = pate(method="neighbors", **rows)
     votes = clf.poll(X, Y)
@@ -198,7 +198,7 @@ def site(name):
 
 GROUPS = np.arange(800) // 2
 LABELS = np.column_stack([Y, X[:, 1] > 0]).astype(int)
-#: Records of which so few have the label "yes" that the first round does not find it.
+#: Records with so few labels "yes" that the first round does not find it.
 MANY = np.random.default_rng(0).normal(size=(20_000, 2))
 TEXTS = np.where(np.arange(20_000) < 600, "yes", "no")
 INTERACTIVE = [GNMax(20.0), InteractiveGNMax(0.5, 20.0, 10.0, 0.9)]
@@ -281,7 +281,7 @@ PATHS = {
         "renyi",
         {"gaussian"},
     ),
-    "other plan than that of poll": (polled, "sum", {"gaussian"}),
+    "other plan than poll": (polled, "sum", {"gaussian"}),
     "second round": (
         lambda: PATEClassifier(method="neighbors", epsilon=1.0).fit(MANY, TEXTS, MANY[:500] + 0.1),
         "sum",

@@ -66,7 +66,7 @@ def stop(clf, monkeypatch, owner, name, *data, **given):
 
 
 def costs(clf, *mu_squares):
-    """Check what a fit cost, by the plain sum."""
+    """Check the cost of a fit, by the plain sum."""
     expected = gaussian_epsilon(math.sqrt(sum(mu_squares)))
     assert clf.privacy_spent_.epsilon == pytest.approx(expected, rel=1e-5)
 
@@ -248,7 +248,7 @@ def test_warm_start_copies_count_each(point, tmp_path, monkeypatch):
 
 
 class Spy:
-    """A ledger of a user's own, which notes what is recorded and for which entry."""
+    """A user's own ledger, which notes the records and their entries."""
 
     def __init__(self):
         self.recorded, self.entries = [], []
@@ -418,7 +418,7 @@ def test_warm_start_keeps_the_seed_of_published_steps_on_record(point, tmp_path,
 
 
 class Books:
-    """Squared Gaussian parameters of what was published, and of what was paid for in vain."""
+    """Squared Gaussian parameters of the published results, and of costs in vain."""
 
     def __init__(self, monkeypatch):
         self.published = self.lost = self.pending = 0.0

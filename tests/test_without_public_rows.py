@@ -86,7 +86,7 @@ def on_array(noise=None, epsilon_fraction=None, **params):
 
 @pytest.fixture
 def draws(monkeypatch):
-    """The records of which statistics are gathered, in the fits of a test."""
+    """The records with gathered statistics, in the fits of a test."""
 
     def note(self, X, codes, **given):
         return {"n_records": len(X), "groups": None, **given}
@@ -102,7 +102,7 @@ def sources(monkeypatch):
     return {"noise": noise, "rng": rng}
 
 
-# --- what is learnt, and published ---------------------------------------------------------------
+# --- learnt and published results ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [by_records, teachers])
@@ -293,7 +293,7 @@ def test_search_candidates_share_a_synthesizer():
             PrivateGridSearchCV(by_records(), grid).fit(X, Y)
 
 
-# --- what is protected ---------------------------------------------------------------------------
+# --- protection ----------------------------------------------------------------------------------
 
 
 PEOPLE = np.arange(900) // 3
@@ -420,7 +420,7 @@ def test_custom_synthesizer_declare_shows_no_rows(capfd):
 
 
 class Costly(Own):
-    """Says that it costs something else."""
+    """States another cost."""
 
     def __init__(self, price=None, epsilon=1.0):
         super().__init__(epsilon=epsilon)
@@ -484,7 +484,7 @@ def test_sparse_rows_are_refused_as_the_tag_states():
     clf = on_array()
     assert not get_tags(clf).input_tags.sparse
     trees = PATEClassifier(DecisionTreeClassifier())
-    of_tree = get_tags(DecisionTreeClassifier()).input_tags.sparse  # scikit-learn 1.6.0 says no
+    of_tree = get_tags(DecisionTreeClassifier()).input_tags.sparse  # False in 1.6.0
     assert get_tags(trees).input_tags.sparse == of_tree
     assert not get_tags(trees.set_params(synthesizer=marginals())).input_tags.sparse
     pytest.raises(ValueError, clf.fit, sparse.csr_array(ARRAY), Y).match(

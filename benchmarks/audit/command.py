@@ -70,7 +70,7 @@ class Line(NamedTuple):
 
 
 def less(owner, name, factor):
-    """Divide what a function or property returns, noise or its scale, by a factor."""
+    """Divide the result of a function or property, noise or its scale, by a factor."""
     honest = getattr(owner, name)
 
     def divided(*args, **given):
@@ -83,7 +83,7 @@ def less(owner, name, factor):
 def discrete(kind, factor):
     """Draw discrete noise that is smaller by a factor."""
     honest = kind.__init__
-    divides = kind is DiscreteGaussian  # its argument is a size, that of Laplace noise an inverse
+    divides = kind is DiscreteGaussian  # its argument is a size; Laplace noise takes an inverse
 
     def made(self, size):
         honest(self, size / factor if divides else size * factor)

@@ -3,11 +3,11 @@
     python -m benchmarks epsilons [--tables NAME ...] [--seeds S ...] [--page]
 
 Each fit is `PATEClassifier(epsilon=..., classes=...)` with default settings and public rows. The
-fits of one seed differ only in epsilon. What is measured goes to docs/results/epsilons/fits.json
-and is kept there: a run goes on where the last one stopped. docs/results/rules_epsilons.csv is made
-of it. A fall is the mean change of a score from an epsilon to the next, over seeds, if it is
-negative. Limits are simultaneous: the quantile of Student's t is that of all comparisons of the
-page (Bonferroni), so that all changes are within their limits with a probability of 95 %.
+fits of one seed differ only in epsilon. Measurements go to docs/results/epsilons/fits.json and are
+kept there: a run goes on where the last one stopped. docs/results/rules_epsilons.csv is made of it.
+A fall is the mean change of a score from an epsilon to the next, over seeds, if it is negative.
+Limits are simultaneous: the quantile of Student's t is for all comparisons of the page
+(Bonferroni), so that all changes are within their limits with a probability of 95 %.
 """
 
 import argparse

@@ -19,7 +19,7 @@ from ..shared import MissingError, machine
 from .page import draw
 
 #: Sections in the order of the page. A module of that name has `entries(seeds)`, which yields
-#: entries; where there is none, the file of results says at which commit there was.
+#: entries; where there is none, the file of results has the commit that had one.
 NAMES = (
     *("adult", "diabetes", "teachers", "students", "distillation", "questions", "composition"),
     *("noise", "bounds", "selective", "sanitised", "private_labels", "glyph", "zero_cost"),

@@ -32,7 +32,7 @@ def ours(entry):
 
 
 def description(entry):
-    """What a row is, where the papers have it, how ours was made, and a note."""
+    """Return the meaning of a row, its place in the papers, how ours was made, and a note."""
     source = f" ({entry['source']})" if entry["source"] else ""
     why = f"*Note:* {entry['why']}." if entry["why"] else ""
     made = f"{entry['setting']}; {duration(entry)}." if entry["ours"] else entry["setting"]

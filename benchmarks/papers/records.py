@@ -84,7 +84,7 @@ def entries(seeds):
 
 
 def adult_with_teachers(seeds, rows):
-    """Ballots at each epsilon, and teachers with the settings of the section on Adult."""
+    """Votes of records at each epsilon, and teachers with the settings of the section on Adult."""
     for epsilon in EPSILONS:
         yield Entry(
             SOURCE,

@@ -58,7 +58,7 @@ def entries(seeds):
 
 
 def best_order_and_scale(mechanism, votes):
-    """Those of the grid whose published epsilon is least, in the mean over draws of its noise."""
+    """Order and scale with the least published epsilon, in the mean over draws of noise."""
 
     def mean_epsilon(order_and_scale):
         return np.mean([published(mechanism, votes, *order_and_scale, s) for s in range(90, 99)])

@@ -1,4 +1,4 @@
-"""What the papers' modules share: an entry of the page, votes of MNIST teachers, small helpers."""
+"""Shared code of the papers' modules: an entry of the page, votes of MNIST teachers, helpers."""
 
 import math
 import time
@@ -21,13 +21,13 @@ class Entry:
 
     #: paper and table, figure or section
     source: str
-    #: what is measured
+    #: measured quantity
     what: str
     #: the paper's number as printed; empty where it prints none (a plot, a sentence)
     reported: str = ""
     #: name -> our numbers, one per seed
     ours: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    #: data, models, mechanism, what the seeds change
+    #: data, models, mechanism, effect of the seeds
     setting: str = ""
     #: why ours differs, or what to think of it
     why: str = ""
@@ -35,7 +35,7 @@ class Entry:
     earlier: float = 0.0
     #: whether the headline figure shows it
     headline: bool = False
-    #: what was needed and is not there
+    #: required data or packages that are missing
     missing: str | None = None
 
 

@@ -1,6 +1,6 @@
 """Fit every peer and ours, and write the fair table.
 
-What is measured goes to docs/results/peers/*.json and is kept there: a run goes on where the last
+Measurements go to docs/results/peers/*.json and are kept there: a run goes on where the last
 one stopped. The page, which is made with the others by `make docs`, its figure, and tables of other
 pages, which are printed, follow from these files alone; `--page` makes only the latter two.
 `--environments` comes first: it makes an environment for each peer. Data that $SKLEARN_PATE_DATA

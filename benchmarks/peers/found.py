@@ -1,4 +1,4 @@
-"""What was measured, as one frame, and where ours is below the best peer."""
+"""Measurements as one frame, and the tables where ours is below the best peer."""
 
 import pandas as pd
 
@@ -52,7 +52,7 @@ def other_models(*, public):
 def own_relation(frame):
     """The same fits under each package's own relation: its epsilon is half of the converted.
 
-    Left out are epsilons of which the double was not fitted, as they have few peers then.
+    Epsilons whose double was not fitted are left out, as they have few peers.
     """
     halved = {model.name: model.moves for model in MODELS}
     own = frame.assign(epsilon=frame.epsilon / frame.model.map(halved))

@@ -1,4 +1,4 @@
-"""Fit what has not been fitted yet; what is measured is kept in docs/results/peers."""
+"""Run the fits that are missing in docs/results/peers; measurements are kept there."""
 
 import json
 import os
@@ -111,14 +111,14 @@ def _fit(batch, results, folder):
     files = {one["name"]: one["to"] for one in requests}
     request = folder / "requests.json"
     request.write_text(json.dumps(sorted(requests, key=lambda one: one["seed"])))
-    for told in _answers(model, request):
-        cell = by_key[told["name"]]
-        if "failed" in told:
-            found = {"failed": told["failed"]}
+    for answer in _answers(model, request):
+        cell = by_key[answer["name"]]
+        if "failed" in answer:
+            found = {"failed": answer["failed"]}
         else:
             y, rate = _truth(table, cell.seed)
             found = scores(y, np.load(files[cell.key]), rate)
-            found["seconds"] = round(told["seconds"], 2)
+            found["seconds"] = round(answer["seconds"], 2)
             Path(files[cell.key]).unlink()
         results.add(cell, found)
         print(f"{model.name} | {cell.key}: {found}", flush=True)

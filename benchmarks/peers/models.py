@@ -1,4 +1,4 @@
-"""Who is measured: what it is asked for, under which relation, with which settings."""
+"""The measured models: their arguments, neighboring relation and settings."""
 
 from dataclasses import dataclass
 from math import exp
@@ -26,8 +26,8 @@ TWO_CLASSES = (
 class Model:
     """A model of the table.
 
-    The first of its settings is the one that its documentation gives; all others are candidates,
-    of which the one is taken that is best on the other data sets.
+    The first of its settings is the one that its documentation gives; of the others, the
+    one is taken that is best on the other data sets.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Model:
         return next(iter(self.settings))
 
     def own(self, epsilon, delta):
-        """The epsilon and delta to ask its package for, such that these hold for a replaced one.
+        """The epsilon and delta for its package, so that the given ones hold for a replaced record.
 
         Two changes one after the other: 2 epsilon, and (1 + exp(epsilon)) delta.
         """

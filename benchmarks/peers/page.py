@@ -176,14 +176,16 @@ def more(frame):
     for name in TABLES:
         part = frame[(frame.table == name) & frame.epsilon.isin([EPSILON, 0.0])]
         for model, fits in in_order(part.groupby("model").mean(numeric_only=True)).iterrows():
-            told = [fits.get(key) for key in ("balanced accuracy", "log loss", "accuracy at rate")]
-            rows.append([name, model, *map(_number, told), f"{fits['seconds']:.1f}"])
+            scores = [
+                fits.get(key) for key in ("balanced accuracy", "log loss", "accuracy at rate")
+            ]
+            rows.append([name, model, *map(_number, scores), f"{fits['seconds']:.1f}"])
     header = ["data", "model", "balanced accuracy", "log loss", "accuracy at the public rate"]
     return table([*header, "seconds"], rows)
 
 
 def settings(frame):
-    """Beside the first setting of each model, the one that is best on the other data sets."""
+    """Return the first setting of each model, and the one that is best on the other data sets."""
     rows = []
     for model in MODELS:
         for name, setting in chosen(frame, model).items():

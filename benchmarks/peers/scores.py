@@ -1,4 +1,4 @@
-"""What is reported of a fit, and how two of them compare."""
+"""Reported scores of a fit, and comparisons of two fits."""
 
 import functools
 

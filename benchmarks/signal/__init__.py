@@ -1,1 +1,1 @@
-"""How often a fit warns that what it released shows no relation, with and without one."""
+"""How often a fit warns that its released results show no relation, with and without one."""

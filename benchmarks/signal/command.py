@@ -116,7 +116,7 @@ METHODS = {
 def fitted(method, table, seed):
     """Fit one model; return whether it warned, and its AUC; None if the fit is refused.
 
-    With more than two classes, the accuracy above that of one class, and 0.5, takes its place.
+    With more than two classes, 0.5 + accuracy - share of the largest class takes its place.
     """
     rng = np.random.default_rng([seed, table.n, table.n_columns])
     X = rng.normal(size=(table.n + N_PUBLIC + N_TEST, table.n_columns))

@@ -1,7 +1,7 @@
 """Time and memory, each as a ratio to a baseline of the same run.
 
 Prints a table and writes it, row by row, to results.md and results.json in a folder, or to a file
-of JSON and one beside it. `--quick` is a minute at small sizes: it shows that all runs, not how
+of JSON and one next to it. `--quick` is a minute at small sizes: it shows that all runs, not how
 fast. Set OMP_NUM_THREADS=1.
 
     python -m benchmarks speed --only networks --device cuda --budget 300 --out networks.json
@@ -19,7 +19,7 @@ from ..shared import MissingError, machine
 from . import costs, fits, growth, networks, peer, tables
 from .measure import Row
 
-#: Each yields rows; its argument says whether sizes are small.
+#: Each yields rows; its argument is whether sizes are small.
 BENCHMARKS = {
     "fit": fits.fit,
     "votes": fits.votes,
@@ -41,7 +41,7 @@ HEADER = (
 
 
 def rows(names, quick, **options):
-    """All rows; one that says what it needs where a benchmark cannot run."""
+    """All rows; one with the missing requirement where a benchmark cannot run."""
     for name in names:
         benchmark = BENCHMARKS[name]
         if name == "networks":
@@ -67,14 +67,16 @@ def line(row):
 
 
 def shown(row):
-    """What else was found, in one line; long parts are in the file."""
-    flat = {name: fact for name, fact in row.details.items() if not isinstance(fact, dict)}
-    for part, facts in row.details.items():
-        if isinstance(facts, dict):
-            numbers = {name: fact for name, fact in facts.items() if not isinstance(fact, dict)}
-            flat |= {f"{part}, {name}": fact for name, fact in numbers.items()}
-    facts = [f"{k} {v:,.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in flat.items()]
-    return f"{row.name}: {'; '.join(facts)}"
+    """Other results, in one line; long parts are in the file."""
+    flat = {name: value for name, value in row.details.items() if not isinstance(value, dict)}
+    for part, details in row.details.items():
+        if isinstance(details, dict):
+            numbers = {
+                name: value for name, value in details.items() if not isinstance(value, dict)
+            }
+            flat |= {f"{part}, {name}": value for name, value in numbers.items()}
+    details = [f"{k} {v:,.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in flat.items()]
+    return f"{row.name}: {'; '.join(details)}"
 
 
 def write(done, about, out):

@@ -28,7 +28,7 @@ PART = 20  # records of each stump
 
 
 def fit_and_predict(teacher, X, y, X_query):
-    """What each teacher does."""
+    """Fit a teacher, and predict."""
     return teacher.fit(X, y).predict(X_query)
 
 
@@ -79,7 +79,7 @@ def ours(X, codes, X_query, n_teachers):
 
 
 def naive(X, codes, X_query, n_teachers):
-    """Keep what each teacher predicts in one array, and count in the end."""
+    """Keep the predictions of all teachers in one array, and count in the end."""
     predicted = np.empty((n_teachers, len(X_query)), dtype=np.intp)
     for i in range(n_teachers):
         part = slice(i * PART, (i + 1) * PART)

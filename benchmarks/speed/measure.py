@@ -26,9 +26,9 @@ class Row:
     setting: str
     #: (ours, baseline) in `unit`, one pair a round; empty if the benchmark did not run
     pairs: tuple = ()
-    #: why there is no measurement: what it needs and does not find, or an error
+    #: why there is no measurement: a missing requirement, or an error
     missing: str | None = None
-    #: what else was found, by name
+    #: other results, by name
     details: dict = field(default_factory=dict)
 
     def numbers(self):
@@ -54,7 +54,7 @@ def seconds(function, *args, clock=time.perf_counter):
 
 
 def paired(ours, baseline, rounds, scales=(1, 1), clock=time.perf_counter):
-    """Seconds of two functions, times `scales`, in turn: what else runs slows both."""
+    """Seconds of two functions, times `scales`, in turn: other programs slow both."""
     timed = partial(seconds, clock=clock)
     return tuple((timed(ours) * scales[0], timed(baseline) * scales[1]) for _ in range(rounds))
 
@@ -62,7 +62,7 @@ def paired(ours, baseline, rounds, scales=(1, 1), clock=time.perf_counter):
 def in_child(function, *args):
     """Numbers from a function in a fresh process, which has used no memory yet."""
     if not PEAK.exists():
-        raise MissingError("Linux, whose /proc tells a process's memory")
+        raise MissingError("Linux, whose /proc has a process's memory")
     module, name = function.__module__, function.__name__
     code = f"import json, {module} as m; print(json.dumps(m.{name}(*{args!r})))"
     root = Path(__file__).parents[2]
@@ -71,14 +71,14 @@ def in_child(function, *args):
 
 
 def memory(field):
-    """MiB as the kernel counts them: VmRSS is now, VmHWM the peak, RssFile what is mapped."""
-    # Not `resource`: its ru_maxrss starts at what the parent held when it made this process
+    """MiB as the kernel counts them: VmRSS is now, VmHWM the peak, RssFile the mapped files."""
+    # Not `resource`: its ru_maxrss starts at the memory of the parent when it made this process
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field + ":"))
     return int(line.split()[1]) / 1024
 
 
 def peak_above(function, *args):
-    """MiB that a call takes at its peak, above what is there before it."""
+    """MiB that a call takes at its peak, above the memory before it."""
     gc.collect()
     before = memory("VmRSS")
     PEAK.write_text("5")  # forget earlier peaks

@@ -21,7 +21,7 @@ from .measure import Row
 
 IMAGES = 240  # of each teacher; 250 teachers have all 60,000 of MNIST
 BATCH = 32
-#: Seconds of what is trained together, by part
+#: Seconds of networks that train together, by part
 SPENT = Counter()
 
 
@@ -48,7 +48,7 @@ class Sizes:
 
 
 class Images(NamedTuple):
-    """Images of teachers and queries, their labels, and what they are."""
+    """Images of teachers and queries, their labels, and a description."""
 
     X: np.ndarray
     y: np.ndarray
@@ -213,7 +213,7 @@ def one_core():
 
 @contextlib.contextmanager
 def memory_of(device, found):
-    """Add a GPU's peak memory in a block, in MiB, to what was found."""
+    """Add a GPU's peak memory in a block, in MiB, to the results."""
     import torch
 
     on_gpu = torch.device(device).type == "cuda"
@@ -304,7 +304,7 @@ class Networks:
         torch.optim.SGD([torch.zeros(1, requires_grad=True)])  # the first one imports for seconds
 
     def setting(self, n_teachers):
-        """What the numbers depend on."""
+        """Describe the setting of the numbers."""
         what = f"{n_teachers} networks, {IMAGES} images each, {self.epochs} epochs of batches"
         return f"{self.images.name}, {what} of {BATCH}, {len(self.images.y_query):,} queries"
 
@@ -323,7 +323,7 @@ class Networks:
         return found | {"torch": torch.__version__, "cudnn": torch.backends.cudnn.version()}
 
     def poll(self, n_teachers, device, teacher="timed", bfloat16=False):
-        """Milliseconds per teacher of a whole poll, and what else was found."""
+        """Milliseconds per teacher of a whole poll, and other results."""
         found = {"n_teachers": n_teachers, "epochs": self.epochs}
         SPENT.clear()
         about = in_bfloat16(device) if bfloat16 else contextlib.nullcontext()
@@ -437,7 +437,7 @@ def networks(quick, device=None, budget=300.0, sizes=None):
     card = torch.cuda.get_device_name(device) if here.on_gpu else "CPU"
 
     def tried(name, function, *args, unit="", **kwargs):
-        """What a function found, in a row; or a row with the reason why it found nothing."""
+        """The result of a function, in a row; or a row with the reason why it has none."""
         left = deadline - time.perf_counter()
         if left <= 0:
             return None, Row(name, unit, "", "", missing=f"needs more than {budget:g} seconds")

@@ -1,8 +1,8 @@
 """The exact epsilon of a statement in mpmath: 40 digits, no interval, no code of `verify`.
 
-Normal probabilities are those of mpmath, and costs are sums over all values of discrete noise or
+Normal probabilities are from mpmath, and costs are sums over all values of discrete noise or
 formulas of the papers. Curves of queries are as stated, and so are branches, whose exact epsilon is
-that of the library.
+computed by the library.
 """
 
 import mpmath as mp

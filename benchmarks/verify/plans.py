@@ -1,6 +1,6 @@
 """Random plans over all paths of the library, as privacy statements.
 
-The noise and the numbers are random. The costs and epsilons are those of the library: the functions
+The noise and the numbers are random. The costs and epsilons are from the library: the functions
 that plan a fit get parts of a fit that has no data.
 """
 
@@ -27,8 +27,8 @@ from sklearn_pate.aggregators import (
 )
 from sklearn_pate.encoding.targets import ClassTarget
 from sklearn_pate.exceptions import BudgetExceededError
+from sklearn_pate.fitting.first_release import FirstRelease
 from sklearn_pate.fitting.guarantees import with_guarantee
-from sklearn_pate.fitting.targets import FirstRelease
 from sklearn_pate.methods.choose import MethodChoice
 from sklearn_pate.model_selection.candidates import fit_rdp, search_cost, search_record
 from sklearn_pate.rdp import (

@@ -62,13 +62,12 @@ def plan_queries(
         mechanisms of a list are stages, used in this order.
     n_queries : int, list of int or None
         Largest number of queried rows of each stage, with one query for each target; None is
-        `n_public`, and is not possible for a list
-        of stages. If the cap does not pay for all queries of a single stage that have equal costs,
-        their number is reduced to the largest number within the cap. The queries of several stages,
-        and queries whose cost depends on a check, are not reduced, but a filter stops them at the
-        cap. If `n_queries` is None and the noise of each query is calibrated, the number is also
-        reduced until the noise scale is at most `rules.most_noise`, but not below
-        `rules.fewest_queries`.
+        `n_public`, and is not possible for a list of stages. If the cap does not pay for all
+        queries of a single stage that have equal costs, their number is reduced to the largest
+        number within the cap. The queries of several stages, and queries whose cost depends on a
+        check, are not reduced, but a filter stops them at the cap. If `n_queries` is None and the
+        noise of each query is calibrated, the number is also reduced until the noise scale is at
+        most `rules.most_noise`, but not below `rules.fewest_queries`.
     n_public, n_teachers : int
         Number of public rows and of teachers.
     n_classes : int or tuple of int
@@ -117,14 +116,7 @@ def plan_queries(
         if stage.caveat is not None:
             bounds_of(stage)  # raises an error for invalid parameters
             warn(f"{stage}: {stage.caveat}", PrivacyLeakWarning)
-        threshold = getattr(stage, "threshold", None)  # fewer votes give no answer
-        if isinstance(threshold, Integral) and int(threshold) > n_teachers:
-            bounds_of(stage)
-            raise ValueError(
-                f"threshold={shown(threshold)} of {type(stage).__name__} is more than n_teachers="
-                f"{n_teachers}, so no vote count reaches it; lower it, or pass a fraction of the "
-                "teachers as a float in (0, 1]"
-            )
+        _check_threshold(stage, n_teachers)
     cap = _Cap(*as_cap(epsilon, delta), accounting, before)
     sizes: _Sizes = {"n_teachers": n_teachers, "n_classes": n_classes}
     is_number_given = n_queries is not None
@@ -135,15 +127,7 @@ def plan_queries(
     if accounting == "ptr":
         _check_for_test(aggregators, is_number_given, cap)
     if cap.epsilon is not None:
-        # The bounds require a noise scale, but the delta of a mechanism does not depend on it
-        totals = [bounds_of(stage).total for stage in _at_scale(aggregators, 1.0)]
-        delta_of_mechanisms = sum(total(DEFAULT_ORDERS).delta for total in totals if total)
-        if delta_of_mechanisms >= cap.delta:
-            raise ValueError(
-                f"the aggregator has a delta of its own, {delta_of_mechanisms:g} in total. The "
-                f"guarantee includes it, so it must be below delta={cap.delta:g}: lower the delta "
-                "of the aggregator, or raise delta"
-            )
+        _check_delta_of_mechanisms(aggregators, cap.delta)
     elif without_noise:
         raise ValueError(
             f"{without_noise[0]} is calibrated to epsilon, but epsilon is None; set epsilon, or "
@@ -171,6 +155,31 @@ def plan_queries(
         n_requested=n_requested,
         is_calibrated=bool(without_noise),
     )
+
+
+def _check_threshold(stage: Any, n_teachers: int) -> None:
+    """Raise an error if a mechanism requires more votes than there are teachers."""
+    threshold = getattr(stage, "threshold", None)  # fewer votes give no answer
+    if isinstance(threshold, Integral) and int(threshold) > n_teachers:
+        bounds_of(stage)  # raises an error for invalid parameters
+        raise ValueError(
+            f"threshold={shown(threshold)} of {type(stage).__name__} is more than n_teachers="
+            f"{n_teachers}, so no vote count reaches it; lower it, or pass a fraction of the "
+            "teachers as a float in (0, 1]"
+        )
+
+
+def _check_delta_of_mechanisms(aggregators: list[Any], delta: float) -> None:
+    """Raise an error unless the deltas of the mechanisms are below the delta of the guarantee."""
+    # The bounds require a noise scale, but the delta of a mechanism does not depend on it
+    totals = [bounds_of(stage).total for stage in _at_scale(aggregators, 1.0)]
+    delta_of_mechanisms = sum(total(DEFAULT_ORDERS).delta for total in totals if total)
+    if delta_of_mechanisms >= delta:
+        raise ValueError(
+            f"the aggregator has a delta of its own, {delta_of_mechanisms:g} in total. The "
+            f"guarantee includes it, so it must be below delta={delta:g}: lower the delta of the "
+            "aggregator, or raise delta"
+        )
 
 
 class _Sizes(TypedDict):
@@ -263,8 +272,8 @@ def _planned_test(
 def _planned_filter(stages: list[_PricedStage], cap: _Cap, sizes: _Sizes) -> RenyiFilter:
     """Return a filter that may stop queries, because their costs depend on the votes.
 
-    Its order is chosen such that the limit pays for one query of each stage, and for the largest
-    number of answers of the first stage.
+    With its order, the limit pays for one query of each stage, and for the largest number of
+    answers of the first stage.
     """
     steps: Any = [query_steps(stage, DEFAULT_ORDERS, **sizes) for stage, _, _ in stages]
     before = cap.before(DEFAULT_ORDERS)

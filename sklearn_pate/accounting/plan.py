@@ -213,7 +213,8 @@ class Plan:
         that are not taken; `epsilon` and delta hold for all of them. Empty without a choice.
     first_release : str
         Description of the first release, if the fit has one that finds the classes, the bounds or
-        the shares of the classes, and of what the other numbers of the plan assume; else empty.
+        the shares of the classes, and of the assumptions of the other numbers of the plan; else
+        empty.
     trials : tuple of trials.Trial
         Forecasts of the accuracy at several epsilons, from fits on labelled public rows. Empty
         without `y_public`.

@@ -77,8 +77,8 @@ class PrivacySpent:
     extra_releases : tuple of str
         Descriptions of releases other than rows and labels.
     branches : tuple of str
-        Descriptions of the methods of which an earlier release of the fit chose one, including
-        those that were not taken; `epsilon` and `delta` hold for all. Empty without a choice.
+        Descriptions of all methods that an earlier release of the fit could choose;
+        `epsilon` and `delta` hold for each. Empty without a choice.
     version : str
         The version of this library.
     fit_number : int
@@ -178,7 +178,7 @@ class PrivacySpent:
         ----------
         model : str or path-like, default=None
             The file of the exported model. The dict then has its SHA-256 digest as "model_sha256",
-            so that a recipient can tell that both belong together.
+            so that a recipient can check that both belong together.
 
         Returns
         -------

@@ -768,8 +768,8 @@ class StableArgmax(Aggregator):
     `run_epsilon` is divided between the noise on the threshold and the noise on `d` in the ratio 1
     to 2**(2/3) (Lyu, Su, Li (2017)). With `k` queries, a query with ``d = 0`` is answered only if
     the largest of `k` noises on `d` minus the smallest of `max_unstable` noises on thresholds
-    exceeds the threshold. The threshold is chosen such that the probability of this event is at
-    most `delta`. It is lower than the threshold in the paper, which adds two separate bounds.
+    exceeds the threshold. With the threshold chosen here, the probability of this event is at most
+    `delta`. It is lower than the threshold in the paper, which adds two separate bounds.
 
     The answers have no finite Renyi divergence, because the answers on neighbouring data sets may
     differ with a tiny probability. So `rdp.exact_rdp` is infinite near ties. `costs` returns the

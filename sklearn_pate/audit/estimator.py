@@ -287,7 +287,7 @@ def _checked_n_guesses(n_guesses: int | None, most: int) -> int:
 def _labels_of_canaries(estimator: Estimator) -> Any:
     """Return the labels that canaries may have: the classes, or both bounds of numbers.
 
-    For several targets, it is a list with those of each target.
+    For several targets, return a list with the labels of each target.
     """
     target_type = getattr(estimator, "target_type", ClassTarget)
     if not issubclass(target_type, NumberTarget):

@@ -217,7 +217,7 @@ def _numbered(units: ArrayLike | None) -> np.ndarray | None:
     return None if units is None else np.unique(as_array("units", units), return_inverse=True)[1]
 
 
-# --- what a release publishes, as numbers ---------------------------------------------------------
+# --- published numbers of a release ---------------------------------------------------------------
 
 
 class Numbers(NamedTuple):

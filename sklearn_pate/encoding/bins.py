@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._sklearn import make_pipeline, preprocessing
+from .._sklearn import pipeline, preprocessing
 from .columns import CategoryColumn, Columns, NumberColumn
 from .fitted_steps import as_floats, calling
 
@@ -49,10 +49,13 @@ def encoder_of_bins(
         one_hot = preprocessing.OneHotEncoder(
             categories=[np.arange(column.n_values)], sparse_output=False
         )
-        steps.append((make_pipeline(_floats(schema), bins, one_hot), [k]))
+        steps.append((pipeline.make_pipeline(_floats(schema), bins, one_hot), [k]))
     all_numbers = [k for k, _ in numbers]
     steps.append(
-        (make_pipeline(_floats(schema), preprocessing.FunctionTransformer(np.isnan)), all_numbers)
+        (
+            pipeline.make_pipeline(_floats(schema), preprocessing.FunctionTransformer(np.isnan)),
+            all_numbers,
+        )
     )
     texts, places = _one_hot(schema)
     steps.append((texts, places))
@@ -88,7 +91,7 @@ def _one_hot(schema: Columns) -> tuple[Estimator, list[int]]:
     one_hot = preprocessing.OneHotEncoder(
         categories=categories, handle_unknown="ignore", sparse_output=False
     )
-    return make_pipeline(_objects(schema), one_hot), [k for k, _ in found]
+    return pipeline.make_pipeline(_objects(schema), one_hot), [k for k, _ in found]
 
 
 def _floats(schema: Columns) -> FunctionTransformer:

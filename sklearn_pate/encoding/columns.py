@@ -91,16 +91,13 @@ class Columns(NamedTuple):
         """Draw rows uniformly from all bins."""
         return self.rows([rng.integers(column.n_bins, size=n_rows) for column in self.columns], rng)
 
-    def check(self, X: Rows, *, convert: bool = True) -> Rows:
-        """Return a table of the declared form; raise an error if names or dtypes differ.
+    def check(self, X: Rows) -> Rows:
+        """Return a table as it is; raise an error if names or dtypes differ from the declared ones.
 
-        With ``convert=False``, an array of numbers that are read by value keeps its dtype: a copy
-        as floats would take more memory than blocks of a mapped file.
+        `like` converts the columns that are read by value.
         """
-        if not convert and self.by_value and self.names is None:
-            return self._of_n_columns(X)
-        X = self.like(X)
-        if self.difference(X) is not None:
+        X = self._of_n_columns(X)
+        if self.difference(self.like(X[:0])) is not None:
             raise ValueError(
                 "the columns or dtypes of X differ from the declared ones; clone the synthesizer, "
                 "and call declare of the clone with X"
@@ -126,8 +123,10 @@ class Columns(NamedTuple):
             return np.asarray(X, dtype=self.dtype)
         values = list(columns_of(X).values())
         for k in self.by_value:
-            cells = cells_of(values[k])
             is_text = isinstance(self.columns[k], CategoryColumn)
+            if values[k].dtype == float and not is_text:
+                continue
+            cells = cells_of(values[k])
             found = cells.all_texts() if is_text else cells.numbers
             values[k] = pd.Series(found, index=values[k].index, dtype=object if is_text else float)
         rows = pd.concat(values, axis=1)
@@ -201,9 +200,12 @@ def dtypes_of(X: Rows) -> dict[Any, Any]:
 
 
 def columns_of(X: Rows) -> dict[Any, pd.Series]:
-    """Return copies of all columns as Series, by name (DataFrame) or position (array)."""
+    """Return all columns as Series, in a dict by name (DataFrame) or position (array).
+
+    Columns of arrays may be copied; `dtypes_of` reads no value.
+    """
     if isinstance(X, pd.DataFrame):
-        return {name: X.iloc[:, k] for k, name in enumerate(X.columns)}
+        return dict(X.items())
     native = X.dtype.newbyteorder("=")  # pandas supports no other byte order
     return {k: pd.Series(X[:, k].astype(native, copy=False)) for k in range(X.shape[1])}
 

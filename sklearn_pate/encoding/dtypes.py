@@ -83,11 +83,11 @@ class RowForm(NamedTuple):
 
         An array becomes a DataFrame if the model was fitted on a DataFrame of pandas or polars with
         numeric and boolean columns only. A DataFrame becomes an array if the model was fitted on an
-        array. Arrays and sparse rows become what the model was fitted on. Objects, and arrays of
-        text, become floats if the model was fitted on numbers. What
-        cannot be converted without guessing a type stays unchanged. If `by_value` is set, the rows
-        get its form (array or DataFrame): its columns that are read by value become floats or text,
-        and arrays also get its dtype.
+        array. Sparse rows become an array if the model was fitted on an array, and an array becomes
+        sparse rows if it was fitted on these. Objects, and arrays of text, become floats if the
+        model was fitted on numbers. Values that cannot be converted without guessing a type stay
+        unchanged. If `by_value` is set, the rows get its form (array or DataFrame): its columns
+        that are read by value become floats or text, and arrays also get its dtype.
         """
         if self.by_value is not None:
             return self.by_value.like(X)

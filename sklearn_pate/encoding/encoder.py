@@ -20,7 +20,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import make_pipeline, make_union, preprocessing
+from .._sklearn import pipeline, preprocessing
 from .columns import CategoryColumn, Columns, NumberColumn, masked
 from .dtypes import as_float
 from .fitted_steps import as_floats, calling, scaler_by_hand
@@ -421,20 +421,22 @@ class RowEncoder(TransformerMixin, BaseEstimator):
                 mean, std = np.transpose([(e.mean, e.std) for e in encodings])
                 scaler = FrozenEstimator(scaler_by_hand(mean, std))
                 plain = calling("clip", *limits), scaler, _zero_for_missing()
-                steps.append((make_pipeline(self._floats_by_hand(numbers), *plain), numbers))
+                steps.append(
+                    (pipeline.make_pipeline(self._floats_by_hand(numbers), *plain), numbers)
+                )
         gaps = [k for k, encoding in self._numbers.items() if encoding.has_gaps]
         if gaps:
             are_missing = self._floats_by_hand(gaps), preprocessing.FunctionTransformer(np.isnan)
-            steps.append((make_pipeline(*are_missing), gaps))
+            steps.append((pipeline.make_pipeline(*are_missing), gaps))
         if self._one_hot is not None:
-            texts = make_pipeline(*self._texts_of(self._is_frame), self._one_hot)
+            texts = pipeline.make_pipeline(*self._texts_of(self._is_frame), self._one_hot)
             steps.append((texts, list(self._categories)))
         columns = _column_transformer(steps).fit(self._some)
         if self._kept is not None:  # exact, as each output is one entry, and accepts arrays, too
             ones = np.ones(len(self._kept)), (self._kept, np.arange(len(self._kept)))
             matrix = sparse.csr_matrix(ones, shape=(self.n_features_in_, len(self._kept)))
             kept = {"b": matrix, "dense_output": True}
-            return make_pipeline(
+            return pipeline.make_pipeline(
                 preprocessing.FunctionTransformer(safe_sparse_dot, kw_args=kept), columns
             )
         if self._is_flat:
@@ -443,7 +445,7 @@ class RowEncoder(TransformerMixin, BaseEstimator):
             preprocessing.FunctionTransformer(np.asarray),
             calling("reshape", (-1, self.n_features_in_)),
         )
-        return make_pipeline(*flat, columns)
+        return pipeline.make_pipeline(*flat, columns)
 
     def _ranks_by_hand(self, numbers: list[int], encodings: list[NumberEncoding]) -> Estimator:
         """Return a transformer of these columns to ranks and, if requested, folded ranks."""
@@ -469,9 +471,9 @@ class RowEncoder(TransformerMixin, BaseEstimator):
                 calling("__sub__", 1),
             ]
             folded = [] if len(places) == len(numbers) else [calling("take", places, 1)]
-            outputs.append(make_pipeline(*folded, *fold, _zero_for_missing()))
+            outputs.append(pipeline.make_pipeline(*folded, *fold, _zero_for_missing()))
         steps = self._floats_by_hand(numbers), ranks, calling("take", order, 1)
-        return make_pipeline(*steps, make_union(*outputs))
+        return pipeline.make_pipeline(*steps, pipeline.make_union(*outputs))
 
     def _floats_by_hand(self, numbers: list[int]) -> Estimator:
         """Return a transformer of these columns to an array of floats."""
@@ -483,9 +485,9 @@ class RowEncoder(TransformerMixin, BaseEstimator):
         if not durations:
             return floats
         others = [place for place in range(len(kinds)) if place not in durations]
-        in_seconds = make_pipeline(calling("__truediv__", np.timedelta64(1, "s")), floats)
+        in_seconds = pipeline.make_pipeline(calling("__truediv__", np.timedelta64(1, "s")), floats)
         both = _column_transformer([(floats, others), (in_seconds, durations)])
-        return make_pipeline(both, calling("take", np.argsort([*others, *durations]), 1))
+        return pipeline.make_pipeline(both, calling("take", np.argsort([*others, *durations]), 1))
 
 
 def _column_transformer(steps: Iterable[tuple[Estimator, list[int]]]) -> ColumnTransformer:
@@ -538,7 +540,7 @@ def _kept_columns(X: Rows) -> np.ndarray:
 
 def _columns_of(X: Rows) -> list[Any]:
     """Return the columns of a DataFrame, or of an array, as a list."""
-    return [X.iloc[:, k] for k in range(X.shape[1])] if isinstance(X, pd.DataFrame) else list(X.T)
+    return [column for _, column in X.items()] if isinstance(X, pd.DataFrame) else list(X.T)
 
 
 def _holds_numbers(values: pd.Series | np.ndarray) -> bool:

@@ -139,9 +139,8 @@ def classes_by_proba(n_classes: int, codes: np.ndarray, weight: np.ndarray) -> l
     weight : ndarray of shape (n_codes,)
         Weight of each of these classes.
     """
-    logarithm = preprocessing.FunctionTransformer(
-        np.log
-    )  # the softmax of logarithms divides by the sum
+    # The softmax of logarithms divides by the sum
+    logarithm = preprocessing.FunctionTransformer(np.log)
     return [logarithm, softmax_by_hand(np.eye(n_classes)[codes], np.log(weight), codes)]
 
 

@@ -37,18 +37,6 @@ from ..runtime.isolation import PublicError, attempt, kind_of, suppress_output
 
 __all__ = ["ClassTarget", "NumberTarget", "SeveralTargets", "Target", "holds_lists"]
 
-#: More labels than whole numbers in their range are compared with the classes number by number.
-_MOST_IN_RANGE = 2**16
-
-
-def _at_numbers(codes: np.ndarray, labels: np.ndarray, low: int) -> np.ndarray:
-    """Return the code of each label; `codes` has those of the whole numbers from `low` on."""
-    found = np.empty(len(labels), dtype=codes.dtype)
-    for start in range(0, len(labels), _MOST_IN_RANGE):  # a block takes little memory
-        rows = slice(start, start + _MOST_IN_RANGE)
-        found[rows] = codes[np.subtract(labels[rows], low, dtype=np.int64)]
-    return found
-
 
 @dataclass(frozen=True, eq=False)
 class Target(ABC):
@@ -560,6 +548,20 @@ class Target(ABC):
         """Return predictions of a student, one number for each row; None if some are invalid."""
 
 
+#: Whole-number labels are looked up in a table of codes if there are more than this number of them,
+#: and their range is shorter than it.
+_MAX_RANGE = 2**16
+
+
+def _codes_in_table(codes: np.ndarray, labels: np.ndarray, low: int) -> np.ndarray:
+    """Return the code of each label; `codes` has those of the whole numbers from `low` on."""
+    found = np.empty(len(labels), dtype=codes.dtype)
+    for start in range(0, len(labels), _MAX_RANGE):  # a block takes little memory
+        rows = slice(start, start + _MAX_RANGE)
+        found[rows] = codes[np.subtract(labels[rows], low, dtype=np.int64)]
+    return found
+
+
 class ClassTarget(Target):
     """Target of a classifier: each record votes for one class.
 
@@ -688,12 +690,12 @@ class ClassTarget(Target):
 
         Return None if the labels cannot be compared with the classes, as text with numbers.
         """
-        if len(labels) > _MOST_IN_RANGE and np.can_cast(labels.dtype, np.int64):
+        if len(labels) > _MAX_RANGE and np.can_cast(labels.dtype, np.int64):
             low, high = int(labels.min()), int(labels.max())
-            if high - low < _MOST_IN_RANGE:  # each whole number in the range is compared once
+            if high - low < _MAX_RANGE:  # each whole number in the range is compared once
                 numbers = np.arange(low, high + 1).astype(labels.dtype)
                 codes = self.codes_with_others(numbers)
-                return None if codes is None else _at_numbers(codes, labels, low)
+                return None if codes is None else _codes_in_table(codes, labels, low)
         last = self.n_values - 1
         codes, _ = attempt(lambda: np.minimum(np.searchsorted(self.values, labels), last))
         if codes is None:

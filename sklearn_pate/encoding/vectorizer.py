@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import make_pipeline, preprocessing
+from .._sklearn import pipeline, preprocessing
 from ..runtime.isolation import PublicError
 from .dtypes import as_float
 from .fitted_steps import calling
@@ -162,7 +162,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         if is_sparse and n_columns[0] > self.most_columns:
             n_vectors = max(1, min(self.most_columns, n_columns[0] - 1, n_rows - 1))
             svd = TruncatedSVD(n_vectors, random_state=self.random_state)
-            return make_pipeline(*_finite_sparse(), svd)
+            return pipeline.make_pipeline(*_finite_sparse(), svd)
         n_flat = math.prod(n_columns)
         first = [*_finite_sparse(), calling("toarray")] if is_sparse else _finite()
         if len(n_columns) > 1:
@@ -175,10 +175,10 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
         if n_flat > self.most_columns:
             steps.append(PCA(min(self.most_columns, n_rows), random_state=self.random_state))
         else:
-            columns = make_pipeline(*first).fit_transform(X)
+            columns = pipeline.make_pipeline(*first).fit_transform(X)
             if _units_differ(columns) or _are_skewed(columns):
                 steps = [_ranks(n_rows)]
-        return make_pipeline(*first, *steps)
+        return pipeline.make_pipeline(*first, *steps)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -384,12 +384,11 @@ def _ranks(n_public: int) -> Pipeline:
 
     A column with missing public numbers gets two more, for the indicator of missing numbers.
     """
-    return make_pipeline(
+    return pipeline.make_pipeline(
         _imputer("median", add_indicator=True),
         preprocessing.QuantileTransformer(n_quantiles=min(200, n_public)),
-        preprocessing.SplineTransformer(
-            3, degree=1, include_bias=False
-        ),  # high ranks are 0 in both
+        # High ranks are 0 in both columns
+        preprocessing.SplineTransformer(3, degree=1, include_bias=False),
         preprocessing.StandardScaler(),
     )
 
@@ -416,7 +415,7 @@ class _FrameEncoding:
         self.ranks = []
         for names, steps in ((numbers, [floats]), (times, [in_seconds, floats])):
             if names:
-                ranks = make_pipeline(*steps, *_finite(), _ranks(len(X_public)))
+                ranks = pipeline.make_pipeline(*steps, *_finite(), _ranks(len(X_public)))
                 ranks.set_output(transform="default").fit(X_public[names])
                 self.ranks.append((ranks, names))
         self.one_hot: Any = None
@@ -442,7 +441,7 @@ class _FrameEncoding:
         steps: list[Any] = [(FrozenEstimator(ranks), names) for ranks, names in self.ranks]
         if self.others:
             texts = np.full((1, len(self.others)), _MISSING, dtype=object)
-            as_texts = make_pipeline(
+            as_texts = pipeline.make_pipeline(
                 calling("astype", "object"),
                 calling("astype", "string[python]"),
                 calling("to_numpy", "object", True, np.nan),  # a copy, with NaN for missing values
@@ -492,7 +491,7 @@ def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
     numbers = [name for name, kind in kinds.items() if kind in "iuf"]
     times = [name for name, kind in kinds.items() if kind == "m"]  # durations
     others = [name for name, kind in kinds.items() if kind not in "iufm"]
-    as_texts = make_pipeline(
+    as_texts = pipeline.make_pipeline(
         calling("astype", "object"),
         # This conversion depends on each value only. `map(str)` would infer a dtype from all values
         # and raise an error for some combinations
@@ -507,7 +506,7 @@ def _of_columns(X_public: pd.DataFrame) -> ColumnTransformer:
     floats = calling("to_numpy", "float64", True, np.nan)
     in_seconds = calling("__truediv__", np.timedelta64(1, "s"))
     return make_column_transformer(
-        (make_pipeline(floats, *_finite(), _ranks(n_public)), numbers),
-        (make_pipeline(in_seconds, floats, *_finite(), _ranks(n_public)), times),
+        (pipeline.make_pipeline(floats, *_finite(), _ranks(n_public)), numbers),
+        (pipeline.make_pipeline(in_seconds, floats, *_finite(), _ranks(n_public)), times),
         (as_texts, others),
     )

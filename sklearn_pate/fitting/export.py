@@ -16,7 +16,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Bunch
 
-from .._sklearn import is_pipeline, preprocessing
+from .._sklearn import is_pipeline, pipeline, preprocessing
 from ..encoding.targets import NumberTarget, SeveralTargets, Target
 from ..public import table_of
 from ..runtime.isolation import suppress_output
@@ -244,9 +244,7 @@ def _in_sklearn(student: Estimator) -> Estimator:
     for k, (name, step) in enumerate(steps):
         if names.count(name) > 1:
             steps[k] = f"{name}-{names[: k + 1].count(name)}", step
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline(steps)
+    return pipeline.Pipeline(steps)
 
 
 def _check_modules(student: Estimator) -> None:

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from ..rdp.cost import Cost
     from ..releases.base import Release, VotesRelease
     from ..releases.votes import Votes
-    from .targets import FirstRelease
+    from .first_release import FirstRelease
 
 STRATEGIES = {
     "random": RandomQueries,
@@ -330,7 +330,7 @@ def check_inputs(
     Parameters
     ----------
     estimator : PATEClassifier or PATERegressor
-        Estimator of the fit or, after the first release, the copy from `targets.rest_of`.
+        Estimator of the fit or, after the first release, a copy with the rest of epsilon and delta.
     X, y, X_public, groups, sample_weight
         As in `fit`; X may be `SiteRecords`, from `sites.records_of`.
     first_release : FirstRelease or None, default=None
@@ -360,10 +360,7 @@ def check_inputs(
         X_public = dry_run_rows(synthesizer)
         not_covered += read_by(synthesizer)
     else:
-        are_private = warn_if_private(X_public, form)
-        X_public = checks.like_array(form, checks.given_rows(X_public))
-        if estimator.base_estimator is None and isinstance(estimator.method, str):
-            _check_default_rows(X_public)
+        X_public, are_private = _checked_public(estimator, X_public, form)
         not_covered += are_private
         errors += (_NOT_PUBLIC,) if are_private else ()
         warnings_of_columns = cache(partial(useless_columns, X_public))
@@ -392,9 +389,7 @@ def check_inputs(
     if synthesizer is None:
         errors += (_ALL_EQUAL,) if are_all_equal(X_public) else ()
         if choice.name == "neighbors" and estimator.method == "auto":
-            rarest_share = None if first_release is None else first_release.rarest_share
-            counts = methods.counts_of_public(method, estimator, private, X_public, rarest_share)
-            choice = methods.chosen(estimator, X, counts=counts)
+            choice = _choice_by_rows(estimator, X, method, private, X_public, first_release)
         if choice.name != "neighbors" and type(method) is ReverseNeighbors:
             method = methods.make_method(estimator, choice, X)
             neighbors, n_teachers = prepared(estimator, method, private, X_public, seeds)
@@ -405,10 +400,7 @@ def check_inputs(
     )
     synthesis = None
     if synthesizer is not None:
-        are_pure = [stated_event(release, neighbors).is_pure for release in releases]
-        mechanisms = as_list(method.release.mechanism(estimator, method))
-        pure = method.release.releases_proba and all(are_pure)
-        pure = pure and all(mechanism.is_pure for mechanism in mechanisms)
+        pure = _are_pure(estimator, method, releases, neighbors)
         synthesis = Synthesis.planned(
             synthesizer, private, neighbors, pure=pure, epsilon=epsilon, delta=delta
         )
@@ -432,6 +424,26 @@ def check_inputs(
         first_release=first_release,
         warnings_of_columns=warnings_of_columns,
     )
+
+
+def _checked_public(estimator: Estimator, X_public: Rows, form: Rows) -> tuple[Rows, Any]:
+    """Return the user's public rows in the form of private ones, and their `not_covered`."""
+    are_private = warn_if_private(X_public, form)
+    X_public = checks.like_array(form, checks.given_rows(X_public))
+    if estimator.base_estimator is None and isinstance(estimator.method, str):
+        _check_default_rows(X_public)
+    return X_public, are_private
+
+
+def _are_pure(
+    estimator: Estimator, method: Method, releases: tuple[Any, ...], neighbors: Neighbors
+) -> bool:
+    """Return whether all releases but the synthetic rows have a pure epsilon, without delta."""
+    are_pure = [stated_event(release, neighbors).is_pure for release in releases]
+    mechanisms = as_list(method.release.mechanism(estimator, method))
+    if not (method.release.releases_proba and all(are_pure)):
+        return False
+    return all(mechanism.is_pure for mechanism in mechanisms)
 
 
 def _first_choice(
@@ -459,6 +471,20 @@ def _first_choice(
     method = methods.make_method(estimator, choice, X, has_public_rows=False)
     synthesizers.set_fraction(synthesizer, reads_sums=isinstance(method, PublishedClassSums))
     return choice, method
+
+
+def _choice_by_rows(
+    estimator: Estimator,
+    X: Rows,
+    method: Method,
+    private: PrivateData,
+    X_public: Rows,
+    first_release: FirstRelease | None,
+) -> MethodChoice:
+    """Return the final choice of a method, by counts of the encoded public rows."""
+    rarest_share = None if first_release is None else first_release.rarest_share
+    counts = methods.counts_of_public(method, estimator, private, X_public, rarest_share)
+    return methods.chosen(estimator, X, counts=counts)
 
 
 def _cloned(estimator: Estimator) -> Estimator:

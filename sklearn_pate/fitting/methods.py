@@ -138,7 +138,7 @@ def counts_of_public(
 
     def cells_explain() -> float:
         return method.forecast(
-            noise_std=2 * math.sqrt(2),  # that of epsilon 1: the choice is the same at any epsilon
+            noise_std=2 * math.sqrt(2),  # at epsilon 1: the choice is the same at any epsilon
             n_records=n_public if n_records is None else n_records,
             n_classes=n_classes,
         ).explained

@@ -30,9 +30,9 @@ from ..runtime.isolation import attempt, is_ours, suppress_output
 from ..students import fit_student
 from . import planning
 from .checks import check_features, given_rows
+from .first_release import limit_of
 from .guarantees import prior_records
 from .inputs import Inputs, prepared, rows_digest
-from .targets import limit_of
 
 if TYPE_CHECKING:
     from .._typing import Estimator

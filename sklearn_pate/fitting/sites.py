@@ -151,7 +151,7 @@ class SiteReader:
 
     def _load(self) -> _Loaded:
         """Call `load`, and check its result; a `PublicError` never quotes loaded values."""
-        # A generator of this process must not determine what a site returns
+        # A generator of this process must not determine the result of a site
         with isolated(0):
             loaded, failed = attempt(partial(self.load, self.name))
         if failed is not None:  # its text may quote records
@@ -491,7 +491,7 @@ def _check_declared(form: Rows, synthesizer: Any) -> None:
 
 
 def gather_target(private: PrivateData, release: TargetRelease, neighbors: Neighbors) -> Any:
-    """Return what a `TargetRelease` publishes with noise, from the records of all sites.
+    """Return the counts that a `TargetRelease` publishes with noise, from the records of all sites.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from ..teachers import Sites
 if TYPE_CHECKING:
     from .._typing import Estimator, Rows
     from ..encoding.targets import Target
-    from .targets import FirstRelease
+    from .first_release import FirstRelease
 
 
 def declared_synthesizer(estimator: Estimator, X: Rows, X_public: Rows) -> Any:

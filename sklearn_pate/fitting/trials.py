@@ -34,7 +34,7 @@ from ..methods import ClassSums, ReverseNeighbors
 from ..public import indexable_rows, public_rows
 from ..rdp import gdp_to_epsilon
 from ..runtime.isolation import suppress_output, uncounted
-from . import targets
+from . import first_release
 from .inputs import as_list
 from .seeds import seed_sequence, unwarned
 
@@ -92,7 +92,7 @@ def check_labels(estimator: Estimator, X_public: Rows, y_public: Any) -> np.ndar
         )
     target = estimator._declared_target()
     if target is None:
-        return targets.checked_values(estimator, labels)
+        return first_release.checked_values(estimator, labels)
     target.check_public_labels("y_public", labels)
     try:
         target.encode(labels)
@@ -131,7 +131,7 @@ def with_trials(
     reason = _reason_against(plan, estimator, len(labels))
     if reason:
         return dataclasses.replace(plan, trials_note=f"not tried: {reason}")
-    known = targets.declared(estimator, X, y)
+    known = first_release.declared(estimator, X, y)
     estimator = estimator if known is None else known
     seed = seed_sequence(copy.deepcopy(estimator.random_state))
     if estimator.random_state is not None:
@@ -145,8 +145,8 @@ def with_trials(
     with suppress_output(), uncounted(), unwarned():
         for factor in FACTORS:
             epsilon = factor * float(estimator.epsilon)
-            copied = targets._with(estimator, epsilon=epsilon, **params)
-            inputs = targets.assumed(copied, X, X_public, labels, **given)
+            copied = first_release.with_params(estimator, epsilon=epsilon, **params)
+            inputs = first_release.assumed(copied, X, X_public, labels, **given)
             trials.append(_tried(copied, inputs, splits, n_records))
     return dataclasses.replace(plan, trials=tuple(trials))
 
@@ -206,7 +206,7 @@ def _tried(
     estimator : PATEClassifier or PATERegressor
         Estimator with the epsilon of the forecast.
     inputs : Inputs
-        Inputs of the forecast fit after its first release; see `targets.assumed`.
+        Inputs of the forecast fit after its first release; see `first_release.assumed`.
     splits : list of _Split
         Rows and seed of each trial.
     n_records : int or None
@@ -259,15 +259,15 @@ def _fitted(
         Number of records of the forecast fit, divided by that of the trial.
     """
     target = inputs.target
-    if targets.is_to_find(estimator):
-        release = targets.scaled(inputs.known_first_release.release, factor, len(split.y))
+    if first_release.is_to_find(estimator):
+        release = first_release.scaled(inputs.known_first_release.release, factor, len(split.y))
         rng = np.random.default_rng((split.seed, 1))
         target = release.published(release.gather(split.y, None), rng).target
     method = estimator.method
     if isinstance(method, str):
         method = {ReverseNeighbors: "neighbors", ClassSums: "sums"}[type(inputs.method)]
     trial = clone(estimator).set_params(
-        **targets.declaration(target),
+        **first_release.declaration(target),
         method=method,
         epsilon=scaled_epsilon(cost, factor, float(estimator.delta)),
         unit="record",

@@ -21,7 +21,7 @@ from ..runtime.sites import plus
 from ..runtime.workers import (
     add_up,
     run,
-    share_a_process,
+    run_in_this_process,
     threads_per_worker,
     warn_if_taking_turns,
 )
@@ -108,11 +108,11 @@ class BlockMethod(TableMethod):
         )
         keeps = self._memory.location is not None
         fingerprint = digest(self._fingerprint, public) if keeps else None
-        may_share = not keeps and not share_a_process(n_jobs)
+        may_be_views = not keeps and not run_in_this_process(n_jobs)
         tasks = (
             # Digests are computed here, because they can differ for unpickled arrays in workers
             (block, (fingerprint, digest(*block)) if keeps else None)
-            for block in blocks.blocks_of(private, self._groups, may_share=may_share)
+            for block in blocks.blocks_of(private, self._groups, may_be_views=may_be_views)
         )
         kind = exact_type(private.n_records * self._most_by_record)
         table: Any = 0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from .._sklearn import Interval, StrOptions, make_pipeline
+from .._sklearn import Interval, StrOptions, pipeline
 from ..aggregators import GaussianMechanism, LaplaceMechanism, TableMechanism
 from ..encoding import custom
 from ..encoding.encoder import MAX_COLUMNS, n_encoded_columns
@@ -92,7 +92,7 @@ class ReverseNeighbors(BlockMethod):
     Parameters
     ----------
     transformer : transformer, default=None
-        Encodes rows as numbers such that similar rows are near each other. It is fitted on public
+        Encodes rows as numbers, with similar rows near each other. It is fitted on public
         rows only, and must transform each row by itself. None is a `neighbors.RowVectorizer`,
         which accepts numbers, categories and missing values in DataFrames, arrays and sparse rows.
     n_cells : int, default=None
@@ -341,7 +341,7 @@ class ReverseNeighbors(BlockMethod):
 
     def default_student(self) -> Estimator:
         """Return a Pipeline of the transformer and a `LandmarkClassifier`."""
-        return make_pipeline(self._unfitted(), LandmarkClassifier())
+        return pipeline.make_pipeline(self._unfitted(), LandmarkClassifier())
 
     def _unfitted(self) -> Estimator:
         return RowVectorizer() if self.transformer is None else clone(self.transformer)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from .._sklearn import Interval, StrOptions, make_pipeline, preprocessing
+from .._sklearn import Interval, StrOptions, pipeline, preprocessing
 from .._sklearn import softmax as softmax_of_rows
 from ..aggregators import TableMechanism
 from ..aggregators.base import checked_scale
@@ -278,7 +278,7 @@ class ReleasedClassSums(ReleasedProba):
     def to_sklearn(self, codes: np.ndarray, weight: np.ndarray) -> Pipeline:
         """Return a scikit-learn Pipeline that predicts class codes with these weights."""
         linear = self.slopes[codes], self.constants[codes] + np.log(weight)
-        model = make_pipeline(*self._rows_by_hand(), softmax_by_hand(*linear, codes))
+        model = pipeline.make_pipeline(*self._rows_by_hand(), softmax_by_hand(*linear, codes))
         return model.set_output(transform="default")
 
     def _rows_by_hand(self) -> list[Estimator]:

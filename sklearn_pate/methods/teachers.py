@@ -19,7 +19,7 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from .._sklearn import _num_samples, has_method, make_pipeline
+from .._sklearn import _num_samples, has_method, pipeline
 from ..encoding.targets import ClassTarget, NumberTarget, Target
 from ..encoding.vectorizer import LenientRowVectorizer
 from ..identifiers import keyed_digests
@@ -58,7 +58,7 @@ def default_teacher(target_type: type[Target]) -> Estimator:
     from sklearn.linear_model import LogisticRegression, RidgeCV
 
     models = {ClassTarget: LogisticRegression(max_iter=1000), NumberTarget: RidgeCV(_PENALTIES)}
-    return make_pipeline(LenientRowVectorizer(), models[target_type])
+    return pipeline.make_pipeline(LenientRowVectorizer(), models[target_type])
 
 
 class Teachers(VotingMethod):

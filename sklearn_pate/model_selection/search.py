@@ -148,12 +148,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         fit_number = next_fit_number()
         X_public, X_val, y_val = map(public_rows, (X_public, X_val, y_val))
         not_covered = warn_if_private(X_public, X) + warn_if_private(X_val, X, "X_val")
-        is_seeded = self.random_state is not None
-        if is_seeded and (self.estimator.secure or self.estimator.ledger is not None):
-            raise ValueError(
-                "random_state must be None if the estimator has secure=True or a ledger, because "
-                f"two searches with one seed share noise; got random_state={self.random_state!r}"
-            )
+        self._refuse_seed()
         seeds = seed_sequence(self.random_state).spawn(4)
         candidates_seed, hold_out_seed, trials_seed, rows_seed = seeds
         param_sets = self._param_sets(np.random.default_rng(candidates_seed))
@@ -165,11 +160,7 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         if synthesizer is not None:
             set_fraction(synthesizer, reads_sums=False, is_search=True)
             not_covered += read_by(synthesizer)
-            if isinstance(synthesizer, ClassSumsSynthesizer | MarginalSynthesizer):
-                synthesizer.guess_kinds(rows)
-            X_public = dry_run_rows(synthesizer)
-            if is_ours(synthesizer):
-                rows = synthesizer.like(rows)  # in the form of the rows of the dry run
+            rows, X_public = _rows_of_dry_run(synthesizer, rows)
         fit_data = dict(X=rows, y=y, X_public=X_public, groups=groups, sample_weight=None)
         if X_val is None and y_val is None:
             scorer = self._hold_out_of(fit_data, codes, candidates, hold_out_seed)
@@ -183,16 +174,9 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         cost = calibrate(candidates, fit_data, scorer, count, before, **self._cap())
         scorer.check(candidates, fit_data["X_public"])
         plans = [candidate.plan for candidate in candidates]
-        rows_records = [] if of_rows is None else prior_records(of_rows)
-        part = composition(
-            [*rows_records, search_record(plans, scorer, count)],
-            cost,
-            epsilon=cost.epsilon(self.delta)[0],
-            delta=float(self.delta),
-        )
         spent = replace(
             self._spent_by(plans, cost, synthesizer, not_covered),
-            guarantee=finished(part),
+            guarantee=self._guarantee(plans, scorer, count, cost, of_rows),
             n_synthetic=0 if of_rows is None else len(X_public),
             schema="declared" if of_rows is None else of_rows.known_synthesis.schema_source,
             fit_number=fit_number,
@@ -211,9 +195,21 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
                 fit_data["X"] = account.synthesis.synthesizer.like(fit_data["X"])
         account.append(spent, cost)
         rng = self._generator(trials_seed)
-        of_all = {"are_seeded": is_seeded, "are_synthetic": of_rows is not None}
+        of_all = {
+            "are_seeded": self.random_state is not None,
+            "are_synthetic": of_rows is not None,
+        }
         self._publish(*best_trial(candidates, fit_data, scorer, count, rng, **of_all), account)
         return self
+
+    def _refuse_seed(self) -> None:
+        """Raise an error for a seed if the estimator is secure or has a ledger."""
+        is_seeded = self.random_state is not None
+        if is_seeded and (self.estimator.secure or self.estimator.ledger is not None):
+            raise ValueError(
+                "random_state must be None if the estimator has secure=True or a ledger, because "
+                f"two searches with one seed share noise; got random_state={self.random_state!r}"
+            )
 
     def _cap(self) -> dict[str, Any]:
         """Return the epsilon and delta of the search as floats; epsilon may be None."""
@@ -303,6 +299,24 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
             tables=_tables(synthesizer, *spents),
             not_covered=tuple(dict.fromkeys(not_covered)),
         )
+
+    def _guarantee(
+        self,
+        plans: list[Plan],
+        scorer: PublicScorer | PrivateScorer,
+        count: TrialCount,
+        cost: Cost,
+        of_rows: Inputs | None,
+    ) -> Any:
+        """Return the record of the composition of the synthetic rows, if any, and the trials."""
+        rows_records = [] if of_rows is None else prior_records(of_rows)
+        part = composition(
+            [*rows_records, search_record(plans, scorer, count)],
+            cost,
+            epsilon=cost.epsilon(self.delta)[0],
+            delta=float(self.delta),
+        )
+        return finished(part)
 
     def _hold_out_of(
         self,
@@ -452,6 +466,14 @@ class PrivateSearch(MetaEstimatorMixin, CheckedEstimator):
         if state.pop("_seed_used", False):  # anyone with the seed could undo the noise
             state["random_state"] = None
         return state
+
+
+def _rows_of_dry_run(synthesizer: Any, rows: Rows) -> tuple[Rows, Rows]:
+    """Return private rows in the form of the rows of a dry run, and the rows of the dry run."""
+    if isinstance(synthesizer, ClassSumsSynthesizer | MarginalSynthesizer):
+        synthesizer.guess_kinds(rows)
+    made_up = dry_run_rows(synthesizer)
+    return synthesizer.like(rows) if is_ours(synthesizer) else rows, made_up
 
 
 def _tables(synthesizer: Any, *spents: PrivacySpent) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._sklearn import _check_sample_weight, make_pipeline, preprocessing
+from .._sklearn import _check_sample_weight, pipeline, preprocessing
 from ..encoding.fitted_steps import as_floats, calling, linear_by_hand, scaler_by_hand
 from .centers import distinct_rows
 from .smoothing import MIN_PROBA, POWERS, sharpened
@@ -108,9 +108,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
         cut = calling("clip", -_FARTHEST, _FARTHEST)
         n_landmarks = min(_N_LANDMARKS if n_classes == 2 else _N_LANDMARKS_OF_MORE, len(distinct))
         nearness = Nystroem(gamma=1.0, n_components=n_landmarks, random_state=self.random_state)
-        from sklearn.pipeline import FeatureUnion
-
-        columns = FeatureUnion([("rows", "passthrough"), ("nearness", nearness)])
+        columns = pipeline.FeatureUnion([("rows", "passthrough"), ("nearness", nearness)])
         with config_context(transform_output="default"):  # the user's setting is for other models
             rows = cut.transform(scale.transform(distinct))
             nearness = columns.fit(rows).named_transformers["nearness"]
@@ -121,7 +119,9 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
             features[:, rows.shape[1] :] = nearness.transform(rows)
         learnt = _logistic if n_classes == 2 else _least_squares
         linear = learnt(features, shares, self.classes_)
-        self._model = make_pipeline(scale, cut, columns, *linear).set_output(transform="default")
+        self._model = pipeline.make_pipeline(scale, cut, columns, *linear).set_output(
+            transform="default"
+        )
         return self
 
     def predict_proba(self, X: Rows) -> np.ndarray:
@@ -139,7 +139,7 @@ class LandmarkClassifier(ClassifierMixin, BaseEstimator):
     def to_sklearn(self) -> Estimator:
         """Return a scikit-learn Pipeline with the same predictions and the same `classes_`."""
         check_is_fitted(self)
-        model = make_pipeline(as_floats(), *(step for _, step in self._model.steps))
+        model = pipeline.make_pipeline(as_floats(), *(step for _, step in self._model.steps))
         return model.set_output(transform="default")
 
     def _ask(self, method: str, X: Rows) -> np.ndarray:

@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from .._sklearn import make_union
+from .._sklearn import pipeline
 from ..association import p_value_of_counts
 from ..encoding.custom import transformed
 from ..encoding.fitted_steps import (
@@ -386,7 +386,7 @@ class ProbabilityField(NamedTuple):
         both = np.vstack([np.eye(len(self.overall))] * 2)
         return [
             scaler_by_hand(middle, np.ones(len(middle))),
-            make_union(linear, nearness),
+            pipeline.make_union(linear, nearness),
             *affine_by_hand(both, self.overall),
             *sharpened_by_hand(self.power, MIN_PROBA),
         ]

@@ -103,12 +103,12 @@ class Cost:
     earlier : Cost or None
         With branches, the cost of all steps that do not belong to them; else None.
     branches : tuple of Cost
-        Costs of the branches, of which one follows; see `worst_of`. Empty without branches. All
+        Costs of the branches, one of which follows; see `worst_of`. Empty without branches. All
         other attributes hold for each branch, so a valid cost remains without `branches`.
     stated : tuple of float or None
-        Epsilon and delta of steps of which earlier ones chose the number or the mechanism of later
-        ones: the sums of the epsilons and deltas of the steps; else None. All other attributes are
-        then those of the steps that were chosen. They can be summed by a privacy filter, whose
+        If earlier steps chose the number or the mechanism of later ones, the sums of the epsilons
+        and of the deltas of the steps; else None. All other attributes are then for the steps that
+        were chosen. They can be summed by a privacy filter, whose
         limit is fixed in advance, but their smallest epsilon is not a guarantee.
     whole : Cost or None
         If these are the first steps of a fit, the cost of all its steps, or a limit of it, fixed
@@ -550,7 +550,7 @@ def least_scales(
     epsilon: float,
     delta: float,
 ) -> list[float]:
-    """Compute the noise scale of each of several steps, of which an earlier release chooses one.
+    """Compute the noise scale of each of several steps, one of which an earlier release chooses.
 
     Parameters
     ----------

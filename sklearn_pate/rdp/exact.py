@@ -205,9 +205,8 @@ class Pairs(NamedTuple):
         sum is 0. So no terms of size 1 cancel, and errors in the sums of P and Q cancel.
         """
         order = np.asarray(order, dtype=float)
-        is_finite_power = (
-            order * self.largest_loss < 500
-        )  # exp overflows at 709; false for NaN and infinities
+        # exp overflows at 709; the comparison is false for NaN and infinities
+        is_finite_power = order * self.largest_loss < 500
         if is_finite_power.all():
             return self._by_powers(order)
         order = np.broadcast_to(order, is_finite_power.shape)

@@ -39,7 +39,7 @@ class Prefix:
         Result of `fixed_by` for the interrupted fit.
     n_attempts : int
         Number of interrupted fits.
-    first_release : fitting.targets.FirstRelease or None
+    first_release : fitting.first_release.FirstRelease or None
         The published target; None if it was declared.
     """
 

@@ -302,7 +302,7 @@ def _part_of_rare_class(rare: "RareClass") -> str:
 
 
 def _about_trials(plan: "Plan") -> list[Line]:
-    """Return a line for each epsilon of the trials, and one on what they assume."""
+    """Return a line for each epsilon of the trials, and one on their assumptions."""
     if plan.trials_note:
         return [("trials", plan.trials_note)]
     if not plan.trials:
@@ -312,7 +312,7 @@ def _about_trials(plan: "Plan") -> list[Line]:
 
 
 def _about_unseen(plan: "Plan") -> list[Line]:
-    """Return a line on what the accuracy depends on, for records that vote on public rows."""
+    """Return a line on conditions of the accuracy, for records that vote on public rows."""
     summary = plan.method_summary
     if summary is None or plan.has_teachers or plan.spent is None or plan.spent.n_synthetic:
         return []
@@ -345,7 +345,7 @@ def _interval(forecast: "ScoreForecast") -> str:
 
 
 def _assumptions(plan: "Plan", trial: "Trial") -> str:
-    """Return how the trials were made, and what they cannot show."""
+    """Return how the trials were made, and effects that they cannot show."""
     summary = plan.method_summary
     n_records = None if summary is None else summary.n_records
     assumed = f"the {n_records} records of the fit"

@@ -156,7 +156,7 @@ def _releases(spent: "PrivacySpent") -> str:
 
 
 def _branches(spent: "PrivacySpent") -> str:
-    """Return sentences on the methods of which an earlier release chose one; "" without a choice.
+    """Return sentences on the methods that an earlier release chose from; "" without a choice.
 
     The choice may depend on the loss of the earlier release, so the guarantee is the same for all.
     """

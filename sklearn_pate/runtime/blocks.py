@@ -32,7 +32,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(
-    private: PrivateData, groups: np.ndarray | None, *, may_share: bool = False
+    private: PrivateData, groups: np.ndarray | None, *, may_be_views: bool = False
 ) -> Iterator[Block]:
     """Yield blocks of `BLOCK_SIZE` records, or more if a block would split a group.
 
@@ -42,18 +42,19 @@ def blocks_of(
         The records.
     groups : ndarray of shape (n_records,), int, or None
         Group of each record, numbered from 0.
-    may_share : bool, default=False
-        Whether blocks of an array without groups may be views of it, because other processes get
-        copies. Otherwise, a transformer could change the array.
+    may_be_views : bool, default=False
+        Whether blocks of an array without groups may be views of it. Other processes get copies;
+        in this process, a transformer could change the array.
     """
     codes: Any = private.codes
     weight = private.vote_weight
-    may_share = may_share and isinstance(private.X, np.ndarray) and not private.X.dtype.hasobject
+    all_rows = private.X
+    is_plain = isinstance(all_rows, np.ndarray) and not all_rows.dtype.hasobject
     for rows in row_blocks(len(codes), groups):
-        if may_share and isinstance(rows, slice):
-            X = private.X[rows]
+        if may_be_views and is_plain and isinstance(rows, slice):
+            X = all_rows[rows]
         else:
-            X = copied_rows(private.X, _positions(rows, len(codes)))
+            X = copied_rows(all_rows, _positions(rows, len(codes)))
         own = None if groups is None else groups[rows]
         yield Block(
             X,

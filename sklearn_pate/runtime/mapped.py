@@ -3,7 +3,8 @@
 A block of a `numpy.memmap` is pickled as its place in the file: its rows pass through no pipe, and
 this process does not read them. A reference is made only if the file at the path is the file that
 this process has mapped, and the other process compares again. So neither reads another file that
-was moved to the same path.
+was moved to the same path. A file that is changed in place is not noticed; neither would it be
+without references.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class Packer:
         is_mapped = isinstance(root, np.memmap) and isinstance(root.base, mmap.mmap)
         if rows.dtype.hasobject or not is_mapped:
             return None
-        if id(root) not in self._files:  # an array that is kept has its id for itself
-            self._files[id(root)] = root, _found(root)
+        if id(root) not in self._files:  # the dict keeps the array, so no other array gets its id
+            self._files[id(root)] = root, _mapped_file(root)
         return self._files[id(root)][1]
 
 
@@ -101,7 +102,7 @@ class _Pickler(cloudpickle.Pickler):
         return super().reducer_override(obj)
 
 
-def _found(root: np.memmap) -> _File | None:
+def _mapped_file(root: np.memmap) -> _File | None:
     """Return the file of a memmap if it is still at its path; None if it is not, or unknown."""
     path, mapping = root.filename, cast(Any, root.base)
     if path is None or root.mode not in _SHARED_MODES:

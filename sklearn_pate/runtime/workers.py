@@ -2,17 +2,18 @@
 
 Other processes run five kinds of tasks during a fit, and no other tasks: they train a teacher and
 return its votes (`teachers.training.fit_and_vote`), count a block of records
-(`runtime.blocks.count_block`), add up a block of rows (`class_sums.statistic`), count a block of
-rows for an estimated schema (`schema_release.counts`), or load the records of a site and return
-their counts or sums (`runtime.sites`). The noise is drawn, and the student and
-networks of `BatchedTeachers` are trained, in the process of the fit.
+(`runtime.blocks.count_block`), add up rows or residuals (`class_sums`), count a block of rows for
+an estimated schema (`schema_release.counts`), or load the records of a site and return their counts
+or sums (`runtime.sites`). The noise is drawn, and the student and networks of `BatchedTeachers` are
+trained, in the process of the fit.
 
-The function of the tasks is pickled once, and unpickled once by each worker. The records are
-pickled task by task (`_packed`); for processes of this machine, the rows of a mapped file are
-pickled as their place in the file (`mapped`). Tasks with records that cannot be pickled run in the
-process of the fit. joblib pickles the other arguments: models, queries, seeds and settings.
-Workers return votes or tables, and fitted teachers as bytes if they are kept. A pickled estimator
-has no `curator_`, no fitted parameters and no seed that was used (`PATEEstimator.__getstate__`).
+The function of the tasks is pickled once and sent with each task. Each worker unpickles it once,
+and keeps it after the fit. The records are pickled task by task (`_packed`); for processes of this
+machine, the rows of a mapped file are pickled as their place in the file (`mapped`). Tasks with
+records that cannot be pickled run in the process of the fit. joblib pickles the other arguments:
+models, queries, seeds and settings. Workers return votes or tables, and fitted teachers as bytes if
+they are kept. A pickled estimator has no `curator_`, no fitted parameters and no seed that was used
+(`PATEEstimator.__getstate__`).
 """
 
 import functools
@@ -89,16 +90,15 @@ def run(
     """
     stay: list[Any] = []
     remote = function
-    if not share_a_process(n_jobs):
+    if not run_in_this_process(n_jobs):
         # Other backends may have workers on other machines
         is_here = type(get_active_backend()[0]) is LokyBackend
         dumps = Packer().dumps if is_here else cloudpickle.dumps
         tasks = _packed(tasks, dumps, stay if may_stay else None)
         remote = partial(_unpacked, cloudpickle.dumps(function))
     waiting = enumerate(tasks)
-    sent: dict[
-        int, Any
-    ] = {}  # tasks without a result, by number: few, as tasks are read when they start
+    # Tasks without a result, by number: few, as tasks are read when they start
+    sent: dict[int, Any] = {}
     for n_deaths in itertools.count(1):
         calls = _calls(itertools.chain(list(sent.items()), waiting), sent, remote)
         died = "TerminatedWorkerError"
@@ -161,15 +161,16 @@ def _packed(
             stay.append((records, *others))
 
 
-def _unpacked(function: bytes, content: bytes, *others: Any) -> Any:
-    return _loaded(function)(pickle.loads(content), *others)
+def _unpacked(pickled: bytes, content: bytes, *others: Any) -> Any:
+    """Run a function on records; both are pickled."""
+    return _loaded(pickled)(pickle.loads(content), *others)
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(function: bytes) -> Callable[..., Any]:
-    """Return the function of the tasks of a worker, which is public."""
+def _loaded(pickled: bytes) -> Callable[..., Any]:
+    """Return the function of the tasks of a worker, which is public, and prepare the worker."""
     _keep_freed_memory()
-    return pickle.loads(function)  # type: ignore[no-any-return]
+    return pickle.loads(pickled)  # type: ignore[no-any-return]
 
 
 def _keep_freed_memory() -> None:
@@ -266,7 +267,7 @@ def _thread_pools(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def share_a_process(n_jobs: int | None) -> bool:
+def run_in_this_process(n_jobs: int | None) -> bool:
     """Return whether tasks run in this process."""
     backend = get_active_backend()[0]
     return effective_n_jobs(n_jobs) == 1 or getattr(backend, "uses_threads", False)
@@ -274,7 +275,7 @@ def share_a_process(n_jobs: int | None) -> bool:
 
 def check_timeout(timeout: float | None, n_jobs: int | None) -> None:
     """Raise an error if teachers with a timeout would run in this process."""
-    if timeout is not None and share_a_process(n_jobs):
+    if timeout is not None and run_in_this_process(n_jobs):
         raise ValueError(
             f"timeout={timeout!r} requires that teachers run in separate processes, which can be "
             "stopped: set n_jobs to 2 or more, and do not use a joblib backend of threads"
@@ -284,7 +285,7 @@ def check_timeout(timeout: float | None, n_jobs: int | None) -> None:
 def warn_if_taking_turns(n_jobs: int | None, who: str = "teachers") -> None:
     """Warn if tasks would run concurrently in threads of one process."""
     backend = get_active_backend()[0]
-    take_turns = share_a_process(n_jobs)
+    take_turns = run_in_this_process(n_jobs)
     cluster: Any = getattr(backend, "client", None)  # Dask's
     if hasattr(cluster, "nthreads"):
         take_turns = max(cluster.nthreads().values(), default=1) > 1

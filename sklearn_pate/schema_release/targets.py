@@ -397,7 +397,7 @@ class ClassRelease(TargetRelease):
         found = {_plain_label(label): int(n) for label, n in pairs if n > 0}
         if y.dtype.kind in "iuf":
             found = dict.fromkeys(FIXED_LABELS, 0) | found
-        if y.dtype.kind == "b":  # beside targets of other kinds; the labels 0 and 1 are fixed ones
+        if y.dtype.kind == "b":  # with targets of other kinds; the labels 0 and 1 are fixed ones
             found = dict.fromkeys((0, 1), 0) | found
         return found
 

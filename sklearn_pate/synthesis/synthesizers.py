@@ -404,9 +404,10 @@ class ColumnSynthesizer(Synthesizer):
     """Base class of synthesizers that draw rows from statistics of columns.
 
     The schema of columns that are not declared is estimated by a `SchemaRelease`, whose two steps
-    are the first ones. A subclass has `_n_own_steps` other steps. It defines `_counted`, which
-    returns the statistics of a `Block` of records for its next step, and `_schema_mu`. Its `event`,
-    `publish` and `draw` call `_with_schema`, `_publish_schema` and `_learn_columns`.
+    are the first ones. A subclass has `_n_own_steps` other steps. It defines `_schema_mu` and
+    `_counted`, which returns the statistics of a `Block` of records for its next step. `_counted`
+    calls `schema_.like`, which converts the columns that are read by value. Its `event`, `publish`
+    and `draw` call `_with_schema`, `_publish_schema` and `_learn_columns`.
 
     Attributes
     ----------
@@ -439,10 +440,8 @@ class ColumnSynthesizer(Synthesizer):
     n_jobs: int | None = None
     memory: Memory | None = None
 
-    #: Name of the statistics of a subclass, its number of steps, and whether `planned_for` may
-    #: choose columns with plain bounds to have edges estimated within these bounds.
-    _statistics: str
-    _n_own_steps = 1
+    #: Whether `planned_for` may choose columns with plain bounds to have edges estimated within
+    #: these bounds.
     _estimates_within_bounds = False
 
     #: Positions of the columns that are not declared, and bounds of the columns in which edges are
@@ -459,9 +458,6 @@ class ColumnSynthesizer(Synthesizer):
     #: Made-up columns for dry runs, if columns are not declared.
     _guess: Columns | None = None
 
-    #: Whether `_counted` converts blocks of an array to floats.
-    _converts_blocks = False
-
     #: Names of the columns that `guess_kinds` takes for texts.
     guessed_texts: Sequence[Any] = ()
 
@@ -470,6 +466,16 @@ class ColumnSynthesizer(Synthesizer):
         "categories": [dict, None],
         "n_rows": [Interval(Integral, 1, None, closed="left")],
     }
+
+    @property
+    @abstractmethod
+    def _statistics(self) -> str:
+        """Name of the statistics, for statements."""
+
+    @property
+    def _n_own_steps(self) -> int:
+        """Number of steps of the statistics, after the steps of the schema release."""
+        return 1
 
     # --- declared and undeclared columns ----------------------------------------------------------
 
@@ -887,7 +893,7 @@ class ColumnSynthesizer(Synthesizer):
             self._estimates(published)  # kept for the next step
         known = copy(self)
         known._learn_columns(published)
-        X = known.schema_.check(X, convert=not self._converts_blocks)
+        X = known.schema_.check(X)
         own = published[n_of_schema:]
         with suppress_output():
             records = Block(X, codes, sample_weight, numbered(groups, len(X)))
@@ -1195,7 +1201,7 @@ class MarginalSynthesizer(ColumnSynthesizer):
     def suited_to(self, *, pure: bool) -> Self:
         """Return a copy with Laplace noise for pure votes, else Gaussian; see `Synthesizer`.
 
-        The noise of a schema release is Gaussian, and so is that of its histograms.
+        The noise of a schema release is Gaussian, and so is the noise of the histograms after it.
         """
         if self.noise is not None:
             return self
@@ -1251,9 +1257,10 @@ class MarginalSynthesizer(ColumnSynthesizer):
         count = partial(
             count_votes, codes=codes, sample_weight=weight, groups=groups, target=target
         )
+        bins_of = self.schema_.bins(self.schema_.like(X))
         tables = [
             count(bins[:, None], n_cells=column.n_bins)
-            for column, bins in zip(self.schema_.columns, self.schema_.bins(X), strict=True)
+            for column, bins in zip(self.schema_.columns, bins_of, strict=True)
         ]
         only_bin = np.zeros((len(X), 1), dtype=np.int64)
         return np.concatenate([*tables, count(only_bin, n_cells=1)])
@@ -1444,7 +1451,7 @@ class ReleasedSums(ReleasedProba):
 
     def class_proba(self, X: Rows) -> np.ndarray:
         """Return the class probabilities of rows; see `ReleasedHistograms.class_proba`."""
-        psi = self.centre.apply(_on_sphere(self.encoder, self.schema.like(X)))
+        psi = self.centre.apply(_on_sphere(self.encoder, self.schema, X))
         linear = self.discriminants.linear(psi)
         if self.discriminants.proba_is_linear:
             return sharpened(linear, 1.0)
@@ -1566,7 +1573,6 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     array([1, 0])
     """
 
-    _converts_blocks = True
     _n_classes = 2
 
     #: Whether the labels are classes of one target, set by `declare`.
@@ -1624,8 +1630,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     def _signal(self, n_records: int | None, epsilon: float | None, delta: float) -> float:
         """Return the number of records divided by the length of the noise on the class sums.
 
-        The noise is that of class sums that get all of epsilon. Sums of all classes but one count,
-        as those of residuals are zero in total. Return 0 if the number of records is private.
+        The noise is for class sums that get all of epsilon. Sums of all classes but one count, as
+        residuals of all classes sum to zero. Return 0 if the number of records is private.
         """
         if n_records is None:
             return 0.0
@@ -1638,12 +1644,12 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return n_records / (noise_sizes(mu, n_classes=2)[1] * math.sqrt(n_numbers))
 
     @property
-    def _statistics(self) -> str:  # type: ignore[override]
+    def _statistics(self) -> str:
         residuals = ", and of rows times residuals" if self._has_residuals else ""
         return f"{_CLASS_SUMS}{residuals}"
 
     @property
-    def _n_own_steps(self) -> int:  # type: ignore[override]
+    def _n_own_steps(self) -> int:
         return 3 if self._has_residuals else 2  # the mean, the sums, and the residuals
 
     def _set_columns(self, columns: Columns) -> None:
@@ -1681,12 +1687,14 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
             raise ValueError("ClassSumsSynthesizer has no noise yet: set noise_multiplier")
         self._validate_params()
         n_own = self._n_own_steps if n_steps is None else n_steps - self._n_schema_steps
-        price, record = (centre_cost, centre_record) if n_own == 1 else (sums_cost, sums_record)
+        # `_with_schema` ignores this event if there are no own steps
+        price: Callable[..., Cost] = sums_cost
+        record: Callable[..., dict[str, Any]] = sums_record
+        name, multiplier = _CLASS_SUMS, self._multiplier_of_sums()
         if n_own == self._n_own_steps:
             name, multiplier = self._statistics, self._multiplier_of_all()
-        else:
-            name = "the noisy mean of all rows" if n_own == 1 else _CLASS_SUMS
-            multiplier = self._multiplier_of_sums()
+        elif n_own == 1:
+            price, record, name = centre_cost, centre_record, "the noisy mean of all rows"
         contribution = sums_contribution(neighbors, WITHOUT_PUBLIC_ROWS)
         own = ProvedEvent(
             partial(price, multiplier, contribution),
@@ -1759,14 +1767,15 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         """
         X, codes, weight, groups = records
         part = ticks_of(len(X), groups, weight, target=target)
-        encode = partial(_on_sphere, self._encoder, by_value=bool(self.schema_.by_value))
+        encode = partial(_on_sphere, self._encoder, self.schema_)
         if not published:
             return gather_total(X, part, n_jobs=self.n_jobs, encode=encode)
-        centre, *sums = published
         settings: dict[str, Any] = {"n_jobs": self.n_jobs, "encode": encode}
-        if not sums:
+        if len(published) == 1:
+            (centre,) = published
             return gather_sums(X, codes, part, centre, target=target, **settings)
-        before = Discriminants(sums[0])
+        centre, sums = published
+        before = Discriminants(sums)
         linear = before.slopes, before.constants
         return gather_residuals(X, codes, part, centre, linear, **settings)
 
@@ -1790,9 +1799,11 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         contains the effects of the others.
         """
         self._learn_columns(published)
-        centre, sums, *residuals = published[self._n_schema_steps :]
+        own = published[self._n_schema_steps :]
+        centre, sums = own[:2]
+        residuals = own[2] if self._has_residuals else None
         tables = [
-            ReleasedSums(self.schema_, self._encoder, centre, of_target, *residuals)
+            ReleasedSums(self.schema_, self._encoder, centre, of_target, residuals)
             for of_target in sums.by_target()
         ]
         self.released_ = of_targets(tables)
@@ -1804,11 +1815,13 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         return self._encoder.decode(np.clip(psi[:, :-1], -1, 1))
 
 
-def _on_sphere(encoder: RowEncoder, X: Rows, *, by_value: bool = False) -> np.ndarray:
-    """Return encoded rows, with a constant entry of 1, scaled to length 1."""
-    if by_value and isinstance(X, np.ndarray):
-        X = np.asarray(X, dtype=float)
-    return with_constant(encoder.transform(X), 1.0)
+def _on_sphere(encoder: RowEncoder, schema: Columns, X: Rows) -> np.ndarray:
+    """Return encoded rows, with a constant entry of 1, scaled to length 1.
+
+    Columns that are read by value are converted here, block by block: a copy of a mapped file as
+    floats would take more memory.
+    """
+    return with_constant(encoder.transform(schema.like(X)), 1.0)
 
 
 def _columns(number: int) -> str:

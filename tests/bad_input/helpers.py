@@ -1,4 +1,4 @@
-"""Private data unlike everything else, short calls, and what all tests check."""
+"""Private data unlike everything else, short calls, and checks that all tests share."""
 
 import contextlib
 import functools
@@ -65,7 +65,7 @@ class Teacher(GaussianNB):
 #: With a noise scale, because calibration takes time
 QUICK = {"n_teachers": 4, "classes": [0, 1], "n_queries": 6, "epsilon": 20.0}
 QUICK["aggregator"] = GNMax(1.5)
-#: What is warned of because these fits are so small
+#: Warnings because these fits are so small
 ON_PURPOSE = (
     ".* labels per class, but",
     "epsilon.*(is a weak guarantee|is infinite)",
@@ -131,7 +131,7 @@ def mistakes(*rows):
 
 
 def works(*rows):
-    """Return a test of calls that are true: id, call, and what each warns of."""
+    """Return a test of valid calls: id, call, and its warnings."""
 
     @table("holds, warned", *((name, holds, warned) for name, holds, *warned in rows))
     def test(holds, warned):
@@ -161,7 +161,7 @@ def short(value):
 HUGE = (10**400, 10**5000)
 #: A number above 0 that is 0 as a float
 TINY = Fraction(1, 10**400)
-#: What is a number, or looks like one, and is neither an int64 nor a float
+#: Numbers, and objects like numbers, that are neither int64 nor float
 NO_FLOATS = (np.True_, Decimal(1) / 2, *HUGE)
 NOT_A_DELTA = (True, 0, 1, -1, NAN, "x", None, *HUGE, TINY)
 
@@ -188,7 +188,7 @@ def fitted_attributes(estimator):
 
 @contextlib.contextmanager
 def refused(message, error=ValueError, *, warning=None, by_teachers=False):
-    """Check that a block raises one early error that names what is wrong, and shows no secret.
+    """Check that a block raises one early error that names the fault, and shows no secret.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def refused(message, error=ValueError, *, warning=None, by_teachers=False):
         A regular expression that the error's text contains.
     error : type, default=ValueError
     warning : str or None, default=None
-        A regular expression: what the block may also warn of. No warning at all by default.
+        A regular expression for warnings that the block may issue. None by default.
     by_teachers : bool, default=False
         Whether only a teacher can notice, so that teachers are fitted before the error.
     """

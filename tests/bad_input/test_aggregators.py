@@ -1,4 +1,4 @@
-"""Aggregators and what they cost: parameters, stages, calibration, an audit, the curator's view."""
+"""Aggregators and their costs: parameters, stages, calibration, an audit, the curator's view."""
 
 import functools
 import warnings
@@ -270,7 +270,7 @@ AT_ITS_DELTA = "the number of queries was limited at delta=1e-05.*got 1e-06"
 
 @functools.cache
 def stopped():
-    """A fit that a budget stopped: what it cost is known at its own delta only."""
+    """A fit that a budget stopped: its cost is known at its own delta only."""
     params = {"aggregator": ConfidentGNMax(0.5, 4.0, 4.0), "n_queries": 30, "epsilon": 6.0}
     with warnings.catch_warnings(action="ignore"):
         return PATEClassifier(GaussianNB(), **(h.QUICK | params)).fit_votes(h.VOTES, h.X_PUBLIC)

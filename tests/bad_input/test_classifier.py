@@ -1,4 +1,4 @@
-"""The parameters of PATEClassifier, and what is done after its fit, or too early."""
+"""The parameters of PATEClassifier, and calls after its fit, or too early."""
 
 import threading
 

@@ -107,7 +107,7 @@ def test_ledger_refuses_fits_with_another_relation(tmp_path):
         h.fit({"ledger": in_use, "epsilon": 3.0, "n_queries": 1})
 
 
-# --- memory, and what does not pickle ------------------------------------------------------------
+# --- memory, and objects that do not pickle ------------------------------------------------------
 
 
 class Locked(h.Teacher):

@@ -1,4 +1,4 @@
-"""Partitions, query strategies, students, sites and votes: what they need, and what they return."""
+"""Partitions, query strategies, students, sites and votes: their inputs and results."""
 
 import functools
 
@@ -18,7 +18,7 @@ from . import helpers as h
 
 
 class Returns:
-    """A partition, or a strategy, that returns what it was given, or raises it."""
+    """A partition, or a strategy, that returns a given result, or raises it."""
 
     relation = "replace_one"
 

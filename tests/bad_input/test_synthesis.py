@@ -214,7 +214,7 @@ def test_synthesize_refuses_groups_that_do_not_match_rows(more, message):
         synthesizer.synthesize(FRAME, **(given | more))
 
 
-# --- what is odd, and works ----------------------------------------------------------------------
+# --- odd calls that work -------------------------------------------------------------------------
 
 
 @table(

@@ -1,1 +1,1 @@
-"""What is run in the environments of the peers: each file needs its own package and numpy alone."""
+"""Code that runs in the environments of the peers: each file needs its own package and numpy."""

@@ -29,8 +29,8 @@ def fit(arrays, one):
     least = max(least - norm.isf(FAILURE / 2) / mu, 0.0)
     ridge = max(0.0, sd * np.sqrt(d * np.log(2 * d**2 / FAILURE)) - least)
     slopes = np.linalg.solve(moment + (ridge + 1e-6) * np.eye(d), products)
-    rates = np.clip(X_test @ slopes, 1e-3, 1)
-    return rates / rates.sum(axis=1, keepdims=True)
+    scores = np.clip(X_test @ slopes, 1e-3, 1)
+    return scores / scores.sum(axis=1, keepdims=True)
 
 
 def on_ball(rows):

@@ -61,7 +61,7 @@ def steps_for(epsilon):
 
 @Memory(Path(sys.prefix) / "noise", verbose=0).cache
 def noise(epsilon, delta, n_batches, n_steps):
-    """The least noise for so many steps, each of which draws a record with 1 / n_batches."""
+    """The least noise for these steps; each draws a record with probability 1 / n_batches."""
     return get_noise_multiplier(
         target_epsilon=epsilon,
         target_delta=delta,

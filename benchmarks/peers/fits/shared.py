@@ -19,7 +19,7 @@ def read_arrays(one):
 
 
 def answer(fit, read=read_arrays):
-    """Fit what the file named by the first argument asks for."""
+    """Run the fits of the file that the first argument names."""
     warnings.simplefilter("ignore")
     with open(sys.argv[1]) as file:
         requests = json.load(file)
@@ -32,11 +32,11 @@ def answer(fit, read=read_arrays):
             probabilities = fit(rows, one)
         except Exception as error:
             traceback.print_exc()
-            told = {"name": one["name"], "failed": f"{type(error).__name__}: {error}"[:300]}
+            found = {"name": one["name"], "failed": f"{type(error).__name__}: {error}"[:300]}
         else:
             np.save(one["to"], np.asarray(probabilities, dtype=np.float32))
-            told = {"name": one["name"], "seconds": time.perf_counter() - start}
-        print("answer " + json.dumps(told), flush=True)
+            found = {"name": one["name"], "seconds": time.perf_counter() - start}
+        print("answer " + json.dumps(found), flush=True)
 
 
 def in_columns(probabilities, seen, n_classes):

@@ -149,7 +149,7 @@ class FirstRelease:
         Parameters
         ----------
         cost : rdp.Cost
-            Cost of the later steps, which may depend on what was found.
+            Cost of the later steps, which may depend on the found target.
         spent : PrivacySpent
             Statement of all steps, with the epsilon and delta of `added_to`.
         """
@@ -219,7 +219,7 @@ def declared(estimator: Estimator, X: Any, y: Any) -> Estimator | None:
         are_boolean = are_boolean or is_bool_dtype(getattr(y, "dtype", None))
     if are_boolean:
         classes = [[False, True]] * n_targets
-        return _with(estimator, classes=classes if n_targets > 1 else classes[0])
+        return with_params(estimator, classes=classes if n_targets > 1 else classes[0])
     return estimator if estimator.epsilon is None else None
 
 
@@ -604,10 +604,10 @@ def _statement_of(plan: Plan, first_release: FirstRelease) -> PrivacySpent:
 def limit_of(plan: Plan, inputs: Inputs) -> Cost:
     """Return the cost by which a ledger fixes its rule before the first release of a fit.
 
-    The plan is for a made-up target, and another target may choose another method. The statement of
-    the fit never exceeds that of this cost. Its other measures are those of the plan, and of
-    Gaussian noise with a larger epsilon. The costs that an outcome chooses rarely exceed them; if
-    they do, filters may refuse the fit after its first release.
+    The plan is for a made-up target, and another target may choose another method. The epsilon that
+    the fit states never exceeds the epsilon of this cost. The other measures of this cost are
+    measures of the plan, and of Gaussian noise with a larger epsilon. The costs that an outcome
+    chooses rarely exceed them; if they do, filters may refuse the fit after its first release.
     """
     cost = inputs.recorded_cost(plan)
     limit, delta = inputs.cap
@@ -696,7 +696,7 @@ def _size_is_public(method: Any) -> bool:
 def _rest(estimator: Estimator, values: Any, epsilon: float, delta: float) -> Estimator:
     """Return a copy with declared classes or bounds, and the rest of epsilon and delta."""
     cap, total = _cap(estimator)
-    return _with(
+    return with_params(
         estimator,
         **{_parameter(estimator): values},
         epsilon=math.nextafter(cap - epsilon, 0),
@@ -711,10 +711,10 @@ def _cap(estimator: Estimator) -> tuple[float, float]:
     return epsilon, delta
 
 
-def _with(estimator: Estimator, **params: Any) -> Estimator:
+def with_params(estimator: Estimator, **params: Any) -> Estimator:
     """Return a copy with other parameters, which shares its fitted attributes.
 
-    `copy.copy` would drop what a pickle must not hold, such as the seed.
+    `copy.copy` would drop attributes that a pickle must not hold, such as the seed.
     """
     rest = object.__new__(type(estimator))
     vars(rest).update(vars(estimator) | params)
