@@ -452,19 +452,58 @@ def test_residuals_correct_discriminants_where_classes_are_not_normal(monkeypatc
     assert np.abs(after.slopes - scale * before.slopes).max() < 0.1
 
 
+def from_class_sums(n_classes, share, n_records, monkeypatch):
+    """Return rows, their centre, and discriminants of classes with normal columns."""
+    rng = np.random.default_rng(0)
+    codes = rng.choice(n_classes, size=n_records, p=share)
+    X = rng.normal(scale=0.5, size=(n_classes, 8))[codes] + rng.normal(size=(n_records, 8))
+    centre = statistic.Centre(X.mean(axis=0))
+    sums = noiseless(X, codes, ClassTarget(range(n_classes)), monkeypatch, centre)
+    return X, centre, sums
+
+
+def labels_from(logits):
+    """Return random labels with these logarithms of probabilities."""
+    proba = softmax(logits, axis=1)
+    drawn = np.random.default_rng(1).random((len(proba), 1))
+    return (drawn > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_residuals_of_right_discriminants_change_nothing(n_classes, monkeypatch):
+    """Noise is as small as sampling errors, which are not taken for effects."""
+    share = np.full(n_classes, 1 / n_classes)
+    X, centre, sums = from_class_sums(n_classes, share, 100_000, monkeypatch)
+    before = Discriminants(sums)
+    labels = labels_from(before.linear(centre.apply(X)))
+    published = noiseless_residuals(X, labels, before, centre)
+    after = Discriminants(sums, published._replace(sd=100.0))
+    change = after.slopes - before.slopes
+    assert np.linalg.norm(change - change.mean(axis=0)) < 0.03 * np.linalg.norm(before.slopes)
+
+
+@cases("n_classes, most", (2, 0.5), (3, 0.4), (20, 0.5))
+def test_residuals_make_a_part_of_the_needed_change(n_classes, most, monkeypatch):
+    """The first class, which may be frequent, has other slopes than the class sums show."""
+    share = np.append(most, np.full(n_classes - 1, (1 - most) / (n_classes - 1)))
+    X, centre, sums = from_class_sums(n_classes, share, 100_000, monkeypatch)
+    before = Discriminants(sums)
+    psi = centre.apply(X)
+    needed = np.zeros_like(before.slopes)
+    needed[0, :8] = 0.3 * np.random.default_rng(2).normal(size=8) * before.slopes.std()
+    labels = labels_from(before.linear(psi) + psi @ needed.T)
+    after = Discriminants(sums, noiseless_residuals(X, labels, before, centre))
+    change = after.slopes - before.slopes
+    change, needed = change - change.mean(axis=0), needed - needed.mean(axis=0)
+    assert 0.15 < (change * needed).sum() / (needed**2).sum() < 1
+
+
 @pytest.mark.parametrize("scale", [0.3, 1.0])
 def test_residuals_multiply_discriminants_that_are_too_sure(scale, monkeypatch):
     """Labels are drawn from discriminants of three classes, multiplied by the scale."""
-    rng = np.random.default_rng(0)
-    n = 30_000
-    codes = rng.integers(3, size=n)
-    means = rng.normal(scale=0.5, size=(3, 8))
-    X = means[codes] + rng.normal(size=(n, 8))
-    centre = statistic.Centre(X.mean(axis=0))
-    sums = noiseless(X, codes, ClassTarget(range(3)), monkeypatch, centre)
+    X, centre, sums = from_class_sums(3, np.full(3, 1 / 3), 30_000, monkeypatch)
     before = Discriminants(sums)
-    proba = softmax(scale * before.linear(centre.apply(X)), axis=1)
-    labels = (rng.random((n, 1)) > proba.cumsum(axis=1)).sum(axis=1)
+    labels = labels_from(scale * before.linear(centre.apply(X)))
     after = Discriminants(sums, noiseless_residuals(X, labels, before, centre))
     found = (after.slopes * before.slopes).sum() / (before.slopes**2).sum()
     assert found == pytest.approx(scale, rel=0.1)

@@ -14,7 +14,7 @@ from scipy.special import logsumexp, softmax
 
 from ..association import p_value_of_sums
 from .residuals import largest_distance
-from .statistic import WITHOUT_PUBLIC_ROWS, Sums
+from .statistic import CONSTANT, WITHOUT_PUBLIC_ROWS, Sums
 
 if TYPE_CHECKING:
     from ..encoding.targets import Target
@@ -54,16 +54,18 @@ _N_DRAWN = 4000
 _LOG_SCALES = np.linspace(-3, 1, 81)
 _SD_OF_LOG_SCALE = 1.0
 
-#: Smallest mean curvature of all classes together. With less, the discriminants are sure of nearly
-#: all records, and often too sure: on diamonds, with a tenth of it, accuracy was lower by 0.03.
-_MIN_CURVATURE = 0.07
+#: Smallest mean curvature, summed over classes: 0.05 for the log odds of two classes, times the
+#: square root of 2. With less, the discriminants are sure of nearly all records, and often too
+#: sure: on diamonds, with a tenth of it, accuracy was lower by 0.03.
+_MIN_CURVATURE = 0.05 * math.sqrt(2)
 
-#: Length of the step with two classes, and with more. A whole step is too long where few columns
-#: decide the class of some records, because the curvature there is larger than its mean: on Adult,
-#: AUC was then lower by 0.01. From 0.5 to 0.7, results were equal on Adult, pensions and very
-#: happy. The curvature of more classes varies more: with 0.45, accuracy was lower by 0.006 on MNIST
-#: and by 0.05 for nine airlines.
-_STEP_LENGTHS = (0.6, 0.3)
+#: Length of the step. A whole step is too long where few columns decide the class of some records,
+#: because the curvature there is larger than its mean: on Adult, AUC was then lower by 0.01. For
+#: two classes, results were equal from 0.5 to 0.7 on Adult, pensions and very happy. With more
+#: classes, the curvature varies more between records: with 0.45, accuracy was higher by 0.001 on
+#: MNIST and lower by 0.02 for nine airlines.
+_STEP_LENGTH_OF_TWO = 0.6
+_STEP_LENGTH = 0.35
 
 
 class Discriminants:
@@ -145,70 +147,109 @@ class Discriminants:
         """Multiply the discriminants by one number, and make a step of logistic regression.
 
         Discriminants are often too sure, because classes are not normal with equal covariances. So
-        all are multiplied by the number that explains the published residuals best. The rest of the
-        published gradient is shrunk by its noise and its sampling variance, direction by direction.
-        It is divided by an approximate curvature, the moment of rows times the mean curvature of
-        the log likelihood, and multiplied by a number of `_STEP_LENGTHS`. Expected values are means
-        over rows that are drawn from the published mixture, with a fixed seed.
+        slopes and constants are multiplied by the number that explains the published residuals
+        best. The slopes are then changed by the rest of the published gradient, see `_newton_step`.
+        Expected values are means over rows that are drawn from the published mixture, with a fixed
+        seed. Residuals are those of the discriminants before this change.
         """
-        n_classes = len(self.slopes)
         rows = self.draw(_N_DRAWN, np.random.default_rng(0))
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)  # the length of encoded rows
         logits = self.linear(rows)
-        proba = softmax(logits, axis=1)
-        farthest = largest_distance(proba)
         gradient = residuals.total / self.n
         gradient = gradient - gradient.mean(axis=0)  # without noise, these means are 0
         sd = residuals.sd / self.n
-        scale = self._scale(gradient, sd, rows, logits, farthest)
-        self.slopes = scale * self.slopes
+        scale = self._scale(gradient, sd, rows, logits)
+        step = self._newton_step(gradient, sd, rows, (logits, scale * logits), moment, least)
+        self.slopes = scale * self.slopes + step
         self.constants = scale * self.constants
 
-        scaled = softmax(scale * logits, axis=1)
-        gradient = gradient - ((scaled - proba) / farthest).T @ rows / len(rows)
-        variance = 1 - (scaled**2).sum(axis=1, keepdims=True)  # of the one-hot label
-        curvature = max((variance / farthest).mean(), _MIN_CURVATURE) / (n_classes - 1)
-        square = (variance / farthest**2).mean() / (n_classes - 1)
-        moments, basis = np.linalg.eigh(moment)
-        moments = np.maximum(moments, least)
-        free = 1 - 1 / n_classes
-        noise = free * (sd**2 + square / self.n * moments)
-        shrunk, _ = _shrunk_means(
-            gradient @ basis,
-            moments,
-            np.tile(noise, (n_classes, 1)),
-            n_free=free,
-            powers=_POWERS_WITH_PUBLIC_ROWS,
-        )
-        length = _STEP_LENGTHS[n_classes > 2]
-        self.slopes = self.slopes + length * (shrunk / (curvature * moments)) @ basis.T
-
     def _scale(
+        self, gradient: np.ndarray, sd: float, rows: np.ndarray, logits: np.ndarray
+    ) -> float:
+        """Return the number by which the discriminants are multiplied.
+
+        Each candidate predicts the inner product of the gradient and the discriminants. The
+        published inner product is that of the right candidate, plus normal noise and the sampling
+        error of the records. The result is the geometric mean of the candidates, weighted by their
+        posterior probability; the logarithm is normal before.
+        """
+        slopes = self.slopes.copy()
+        last = max(rows[:, -1].mean(), CONSTANT / 2)  # this column is nearly constant
+        slopes[:, -1] += self.constants / last
+        slopes -= slopes.mean(axis=0)
+        if not slopes.any():
+            return 1.0
+        proba = softmax(logits, axis=1)
+        parts = rows @ slopes.T / largest_distance(proba)
+        expected = (proba * parts).sum(axis=1)
+        variance = ((proba * parts**2).sum(axis=1) - expected**2).mean() / self.n
+        changes = np.array(
+            [
+                ((softmax(scale * logits, axis=1) * parts).sum(axis=1) - expected).mean()
+                for scale in np.exp(_LOG_SCALES)
+            ]
+        )
+        off = (gradient * slopes).sum() - changes
+        noise = sd**2 * (slopes**2).sum() + variance
+        fit = -(off**2) / noise / 2 - (_LOG_SCALES / _SD_OF_LOG_SCALE) ** 2 / 2
+        return math.exp(softmax(fit) @ _LOG_SCALES)
+
+    def _newton_step(
         self,
         gradient: np.ndarray,
         sd: float,
         rows: np.ndarray,
-        logits: np.ndarray,
-        farthest: np.ndarray,
-    ) -> float:
-        """Return the number by which the discriminants are multiplied.
+        logits: tuple[np.ndarray, np.ndarray],
+        moment: np.ndarray,
+        least: float,
+    ) -> np.ndarray:
+        """Return a change of the slopes, a damped Newton step, (n_classes, n_columns).
 
-        Each candidate predicts an inner product of the gradient and the discriminants, and the
-        published one has normal noise about that of the right candidate. The result is the
-        geometric mean of the candidates, weighted by their posterior probability.
+        The expected gradient is subtracted from the published one. The rest is divided by an
+        approximate curvature of the log likelihood: the curvature between classes, times the moment
+        of rows. It is shrunk by its noise and its sampling error, direction by direction. No
+        curvature between classes is below its mean, which makes steps of rare classes shorter.
+
+        Parameters
+        ----------
+        gradient : ndarray of shape (n_classes, n_columns)
+            Published mean of the products of residuals and rows.
+        sd : float
+            Standard deviation of its noise.
+        rows : ndarray of shape (n_rows, n_columns)
+            Rows drawn from the published mixture.
+        logits : (ndarray, ndarray), each of shape (n_rows, n_classes)
+            Discriminants of these rows: those of the residuals, and those to be changed.
+        moment : ndarray of shape (n_columns, n_columns)
+            Second moment of the records.
+        least : float
+            Smallest moment of a direction.
         """
-        slopes = self.slopes.copy()
-        slopes[:, -1] += self.constants / rows[:, -1].mean()  # this column is nearly constant
-        slopes -= slopes.mean(axis=0)
-        parts = rows @ slopes.T / farthest
-        expected = np.array(
-            [(softmax(scale * logits, axis=1) * parts).sum() for scale in np.exp(_LOG_SCALES)]
+        n_classes = len(gradient)
+        before, proba = (softmax(part, axis=1) for part in logits)
+        farthest = largest_distance(before)
+        change = (proba - before) / farthest
+        between, turn = np.linalg.eigh(_covariance_of_labels(proba, 1 / farthest))
+        turn = turn[
+            :, 1:
+        ]  # the first direction is that of all classes alike, with a curvature of 0
+        total = max(between[1:].sum(), _MIN_CURVATURE)
+        curvature = np.maximum(between[1:], total / (n_classes - 1))[:, None]
+        square = np.diag(turn.T @ _covariance_of_labels(proba, 1 / farthest**2) @ turn)
+        drawn = ((change @ turn) ** 2).mean(axis=0)  # for the sampling error of the drawn rows
+        moments, basis = np.linalg.eigh(moment)
+        moments = np.maximum(moments, least)
+        noise = sd**2 + np.outer(square / self.n + drawn / len(rows), moments)
+        rest = turn.T @ (gradient - change.T @ rows / len(rows)) @ basis
+        shrunk, _ = _shrunk_means(
+            rest / curvature,
+            moments,
+            noise / curvature**2,
+            n_free=1.0,
+            powers=_POWERS_WITH_PUBLIC_ROWS,
         )
-        at_one = (softmax(logits, axis=1) * parts).sum()
-        expected = (expected - at_one) / len(rows)
-        off = ((gradient * slopes).sum() - expected) / (sd * np.linalg.norm(slopes))
-        weight = softmax(-(off**2) / 2 - (_LOG_SCALES / _SD_OF_LOG_SCALE) ** 2 / 2)
-        return math.exp(weight @ _LOG_SCALES)
+        length = _STEP_LENGTH_OF_TWO if n_classes == 2 else _STEP_LENGTH
+        return length * turn @ (shrunk / moments) @ basis.T
 
     def linear(self, psi: np.ndarray) -> np.ndarray:
         """Return the discriminants of encoded rows, (n_rows, n_classes)."""
@@ -219,6 +260,12 @@ class Discriminants:
         codes = rng.choice(len(self._share), size=n_rows, p=self._share)
         about = rng.standard_normal((n_rows, self._spread.shape[1])) @ self._spread.T
         return self._means[codes] + about
+
+
+def _covariance_of_labels(proba: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the weighted mean covariance of one-hot labels with these probabilities."""
+    weighted = weight * proba
+    return np.diag(weighted.mean(axis=0)) - weighted.T @ proba / len(proba)
 
 
 def _regression_on(

@@ -3,14 +3,16 @@
 After the class sums, their discriminants predict each record. The residual of a record is a vector
 with a number for each class: the one-hot label minus the predicted probabilities, divided by their
 distance to the farthest label. So its length is at most 1, and its expected value is 0 if the
-prediction is right. The division lets residuals of uncertain records be as large, at the same
-sensitivity. For each class, the sums of the rows times their residuals are released, with Gaussian
-noise. They are the gradient of the log likelihood of logistic regression, with a weight for each
-record. `discriminants.Discriminants` makes a damped Newton step.
+prediction is right. Without the division, residuals of uncertain records would be shorter, at the
+same sensitivity. For each class, the sums of the rows times their residuals are released, with
+Gaussian noise. They are the gradient of the log likelihood of logistic regression, with a weight
+for each record. `discriminants.Discriminants` multiplies its discriminants by one number, and makes
+a damped Newton step.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -111,7 +113,10 @@ def gather_residuals(
 
 
 def largest_distance(proba: np.ndarray) -> np.ndarray:
-    """Return the distance from class probabilities to the farthest one-hot label, (n_rows, 1)."""
+    """Return the distance from class probabilities to the farthest one-hot label, (n_rows, 1).
+
+    Residuals are divided by it, and so are their expected values.
+    """
     squared = 1 - 2 * proba.min(axis=1, keepdims=True) + (proba**2).sum(axis=1, keepdims=True)
     return np.sqrt(squared)
 
@@ -144,17 +149,24 @@ def _residuals_of(
 ) -> tuple[np.ndarray]:
     """Return the sums of the rows of a block, in whole steps, times residuals in whole ticks.
 
-    The sum over the columns of a row is computed by itself: in a matrix product, its rounding could
-    depend on other rows. Ticks are truncated towards zero, and the sum of their squares is a whole
-    number, so rounding of floats cannot make a residual longer than `_TICKS`.
+    Ticks are truncated towards zero, and the sum of their squares is a whole number, so rounding of
+    floats cannot make a residual longer than `_TICKS`.
     """
     steps = whole_steps(centre.apply(psi)).astype(float)
-    rows = steps * STEP
-    logits = [
-        (rows * slope).sum(axis=1) + constant for slope, constant in zip(*linear, strict=True)
-    ]
-    proba = softmax(np.column_stack(logits), axis=1)
-    one_hot = codes[:, None] == np.arange(len(logits))
+    proba = softmax(_logits(steps, *linear), axis=1)
+    one_hot = codes[:, None] == np.arange(proba.shape[1])
     residuals = (one_hot - proba) / largest_distance(proba)
     ticks = np.trunc(residuals * _TICKS) * amount[:, None]
     return ((ticks.T @ steps).astype(np.int64),)
+
+
+def _logits(steps: np.ndarray, slopes: np.ndarray, constants: np.ndarray) -> np.ndarray:
+    """Return the discriminants of rows in whole steps, (n_rows, n_classes).
+
+    Slopes are rounded to multiples of a power of 2, so small that all partial sums are whole
+    numbers below 2**53 of this power. They are exact in any order, so the result for a row does not
+    depend on other rows.
+    """
+    longest = np.abs(slopes).max() * math.sqrt(slopes.shape[1])
+    unit = 2.0 ** (math.ceil(math.log2(longest)) - 38) if longest > 0 else 1.0
+    return (steps @ np.rint(slopes / unit).T) * (unit * STEP) + constants

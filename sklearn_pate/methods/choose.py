@@ -229,9 +229,9 @@ def _without_public_rows(parameters: MethodParameters, counts: PublicCounts) -> 
         few = "by default, where cells of synthetic rows would hold few records"
         return MethodChoice("sums", few)
     is_of_numbers = issubclass(parameters.target_type, NumberTarget)
-    may_have_residuals = not is_of_numbers and counts.n_targets == 1 and counts.n_classes in (0, 2)
+    may_be_two_classes = not is_of_numbers and counts.n_targets == 1 and counts.n_classes in (0, 2)
     n_needed = _RECORDS_PER_NUMBER_OF_TWO_CLASSES * counts.n_encoded
-    if may_have_residuals and n_records < n_needed:
+    if may_be_two_classes and n_records < n_needed:
         reason = "by default, as residuals make class sums of two classes more accurate than cells"
         return MethodChoice("sums", reason, is_fixed=False)
     reason = "by default, as cells of synthetic rows hold many records"

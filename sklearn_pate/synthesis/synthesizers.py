@@ -1502,10 +1502,10 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
     followed by class counts, sums by class and the second moment about this mean, with Gaussian
     noise. They determine linear discriminants, and the class means and the covariance of the
     synthetic rows. If ``epsilon_fraction`` is 1, the default student predicts by these
-    discriminants. Then, for classes and enough records, a last release improves them: for each
-    class, the sum of the encoded records, each multiplied by its residual (the one-hot label minus
-    the predicted probabilities, divided by a length). With a lower fraction, records or teachers
-    vote on the synthetic rows.
+    discriminants. Then, if the labels are classes and there are enough records, a last release
+    improves them: for each class, the sum of the encoded records, each multiplied by its residual
+    (the one-hot label minus the predicted probabilities, divided by their distance to the farthest
+    one-hot label). With a lower fraction, records or teachers vote on the synthetic rows.
 
     It suits many columns with small effects. Sums do not capture interactions of columns, such as
     their product. If there are many records compared with the noise, numbers with estimated edges
@@ -1640,8 +1640,8 @@ class ClassSumsSynthesizer(ColumnSynthesizer):
         else:
             mu = 1 / checked_scale(self, "noise_multiplier")
         width = self.n_encoded + (_NUMBERS_PER_COLUMN - 1) * len(self._places)
-        n_numbers = (self._n_classes - 1) * width
-        return n_records / (noise_sizes(mu, n_classes=2)[1] * math.sqrt(n_numbers))
+        noise = noise_sizes(mu, n_classes=self._n_classes)[1]
+        return n_records / (noise * math.sqrt((self._n_classes - 1) * width))
 
     @property
     def _statistics(self) -> str:
