@@ -68,6 +68,58 @@ def table(names, *rows):
     return pytest.mark.parametrize(names, rows, ids=ids)
 
 
+def sampled(n_together=1, **always):
+    """Let CI run a few parameter sets of a test: each value of each parameter occurs in one.
+
+    The others are `exhaustive`. With ``n_together=2``, each pair of values occurs that some set
+    has. Sets with a value that is named, as in ``sampled(is_faulty=True)``, all run in CI.
+    """
+    return pytest.mark.sampled(n_together, **always)
+
+
+def draws(few, many):
+    """Parametrize a test of random inputs with their number, which is larger before a release."""
+    sets = [few, pytest.param(many, marks=pytest.mark.exhaustive)]
+    return pytest.mark.parametrize("n_draws", sets)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the parameter sets that `sampled` leaves out, before marks select tests."""
+    tests = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for sets in tests.values():
+        mark = sets[0].get_closest_marker("sampled")
+        in_ci = few_sets([item.callspec.params for item in sets], *mark.args, **mark.kwargs)
+        for place in set(range(len(sets))) - set(in_ci):
+            sets[place].add_marker(pytest.mark.exhaustive)
+
+
+def few_sets(sets, n_together=1, **always):
+    """Return the places of a few parameter sets with each value, at least two: see `sampled`.
+
+    Each choice is the first of the sets with the most values, or pairs of them, that are missing.
+    """
+    keys = [[(name, _key(value)) for name, value in values.items()] for values in sets]
+    parts = [set(itertools.combinations(key, n_together)) for key in keys]
+    named = {(name, _key(value)) for name, value in always.items()}
+    chosen = [place for place, key in enumerate(keys) if named.intersection(key)]
+    missing = set().union(*parts).difference(*[parts[place] for place in chosen])
+    while missing or len(chosen) < min(2, len(sets)):
+        left = [place for place in range(len(sets)) if place not in chosen]
+        chosen.append(max(left, key=lambda place: len(parts[place] & missing)))
+        missing -= parts[chosen[-1]]
+    return chosen
+
+
+def _key(value):
+    """Return what tells two values apart: 1 is not True, and arrays have no truth value."""
+    is_plain = isinstance(value, str | int | float | bytes | type | None)
+    return (type(value), value) if is_plain else id(value)
+
+
 @pytest.fixture(scope="session")
 def data_home():
     """Return the folder with the real data sets."""

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, sampled
 
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.audit import audit_first_release, audit_schema_release
@@ -49,6 +49,7 @@ def low_threshold(self, label):
 EDGE = math.exp(-1.5) / (1 + math.exp(-1.5)) * (1 + 1e-6)
 
 
+@sampled(is_honest=False)
 @cases(
     "kind, pair, options",
     (ClassRelease, LABELS, {"delta": 1e-3}),

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import sampled
 from scipy.optimize import brentq
 from scipy.special import ndtr
 from sklearn.base import clone
@@ -63,6 +64,7 @@ CONFIDENT = ConfidentGNMax(threshold=0.7, sigma1=30.0, sigma2=15.0)
 # --- cost: q targets of m rows are q m queries ---------------------------------------------------
 
 
+@sampled()
 @pytest.mark.parametrize(
     "mechanism",
     [GNMax(20.0), GNMax(20.0, "discrete"), LNMax(0.05), SoftVote(20.0), CONFIDENT],
@@ -619,6 +621,7 @@ def at_sites(y):
     return Sites(load, NAMES)
 
 
+@sampled()
 @pytest.mark.parametrize("has_public_rows", [True, False], ids=["public", "synthetic"])
 @pytest.mark.parametrize("method", ["neighbors", "sums"])
 def test_records_of_twelve_sites_count_for_several_targets_as_pooled_records(

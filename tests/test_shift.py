@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import table
+from conftest import sampled, table
 from scipy.stats import chi2, norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -323,6 +323,7 @@ def fit(private, X_public, statistic="votes", **params):
     return PATEClassifier(**(given | params)).fit(X, y, X_public=X_public)
 
 
+@sampled()
 @table("change", SHIFTS)
 @pytest.mark.parametrize("statistic", METHODS)
 def test_fit_warns_of_each_shift(change, statistic, private, same_population):
@@ -340,6 +341,7 @@ def test_fit_warns_of_each_shift(change, statistic, private, same_population):
         assert remedy in text
 
 
+@sampled()
 @pytest.mark.parametrize("statistic", METHODS)
 @pytest.mark.parametrize("epsilon", [0.3, 4.0])
 def test_fit_without_a_shift_does_not_warn(statistic, epsilon, private, same_population):

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, interrupt, note_calls
+from conftest import cases, interrupt, note_calls, sampled
 from conftest import table as rows_of
 from scipy import sparse
 from sklearn.base import clone
@@ -106,6 +106,7 @@ def assert_same(found, expected):
 N_JOBS = pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 
 
+@sampled(2)
 @N_JOBS
 @cases("method", ReverseNeighbors(n_cells=9), ReverseNeighbors(n_neighbors=2), ClassSums(), ids=str)
 @cases("given", {}, {"sample_weight": WEIGHT}, {"groups": PERSONS}, ids=list)
@@ -513,6 +514,7 @@ BROKEN = {
 }
 
 
+@sampled()
 @cases("X_public", X_PUBLIC, None, ids=["public rows", "no public rows"])
 @rows_of("change, message", BROKEN)
 def test_site_with_wrong_data_is_named_and_nothing_is_paid_for(ledger, change, message, X_public):

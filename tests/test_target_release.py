@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import table
+from conftest import sampled, table
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -497,6 +497,7 @@ def rare(n_records, share, seed=0):
     return rows, y
 
 
+@sampled()
 @pytest.mark.parametrize("share, name", [(0.04, "sums"), (0.4, "neighbors")])
 @pytest.mark.parametrize("classes", [[0, 1], None], ids=["declared", "found"])
 def test_rare_class_selects_class_sums(share, name, classes):
@@ -796,6 +797,7 @@ def test_fits_on_a_ledger_sum_numbers_alone_as_well(tmp_path):
     assert len(ledger.history()) == 3
 
 
+@sampled()
 @pytest.mark.parametrize("n_others, method", [(1, "neighbors"), (14_000, "sums")])
 @pytest.mark.parametrize("other", ["unknown", 1])
 def test_method_depends_on_the_share_of_records_with_numbers_alone(other, n_others, method):
