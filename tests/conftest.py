@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import secrets
+import sys
 import threading
 import warnings
 
@@ -212,6 +213,22 @@ def signatures_are_read_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseEstimator, "_get_param_names", classmethod(lambda cls: [*names(cls)]))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def arrays_are_no_frames():
+    """Spare arrays the look at all their attributes by which scikit-learn finds frames."""
+    narwhals = sys.modules.get("narwhals.stable.v2")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("is_into_dataframe", "is_into_series") if narwhals else ():
+            original = getattr(narwhals.dependencies, name)
+            found = functools.partial(_unless_array, original)
+            patch.setattr(narwhals.dependencies, name, found)
+        yield
+
+
+def _unless_array(is_frame, value):
+    return type(value) is not np.ndarray and is_frame(value)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -445,6 +462,7 @@ def pytest_collection_finish():
     """Never look for garbage in what stays, imports and tests: that is a twentieth of all time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -70,6 +70,7 @@ def test_audit_first_release_refutes_a_quarter_of_the_noise(
     assert found.refuted is not is_honest and found.epsilon > 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_honest", [True, False])
 def test_audit_first_release_refutes_a_threshold_that_is_one_lower(is_honest, global_random_seed):
     """A label of one unit is found in half of all releases, of 18 % that are claimed."""
@@ -80,6 +81,7 @@ def test_audit_first_release_refutes_a_threshold_that_is_one_lower(is_honest, gl
     assert found.delta == EDGE and found.refuted is not is_honest
 
 
+@pytest.mark.slow
 def test_audit_first_release_counts_a_unit_once():
     units = np.repeat(np.arange(20), 3)
     release = ClassRelease(**GIVEN, delta=1e-3)

@@ -611,6 +611,7 @@ def test_polled_votes_of_several_targets_are_released_alike():
         classifier().fit_votes(np.full((300, 2), 5), X[PUBLIC])
 
 
+@pytest.mark.slow
 def test_searches_score_several_targets():
     clf = classifier(random_state=None, epsilon=20.0, **FAST["cells"])
     grid = GridSearchCV(clf, {"epsilon": [10.0, 20.0]}, cv=2)

@@ -191,6 +191,7 @@ def test_filter_charges_the_queries_of_all_targets(global_random_seed):
     assert budget.spent == pytest.approx(spent) and spent <= 20.0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*a fit stops once epsilon is spent")
 def test_budget_stops_the_queries_of_all_targets_at_the_same_row():
     clf = teachers(aggregator=CONFIDENT, n_queries=300, epsilon=5.0)
@@ -368,7 +369,7 @@ def test_teachers_draw_from_seeds_of_their_own_for_each_target():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["each", "together"])
+@pytest.mark.parametrize("name", [pytest.param("each", marks=pytest.mark.slow), "together"])
 @pytest.mark.usefixtures("forked_workers")
 def test_memory_and_workers_give_the_same_votes(name, tmp_path):
     clf = teachers(MODELS[name])
@@ -523,6 +524,7 @@ def test_class_weights_apply_to_the_labels_of_each_target(base):
         clf.set_params(student=chain).fit(X[PRIVATE], y[PRIVATE], X[PUBLIC])
 
 
+@pytest.mark.slow
 def test_polled_votes_of_teachers_are_released_alike():
     clf = teachers()
     votes = votes_on(clf)
@@ -582,6 +584,7 @@ def test_failed_student_has_the_labels_and_the_cost_of_all_targets():
     assert caught.value.privacy_spent == clf.privacy_spent_
 
 
+@pytest.mark.slow
 def test_search_on_public_rows_fits_teachers_of_several_targets():
     search = PrivateGridSearchCV(
         teachers(random_state=None), {"class_weight": [None, "balanced"]}, n_trials=2, epsilon=20.0
@@ -621,6 +624,7 @@ def at_sites(y):
     return Sites(load, NAMES)
 
 
+@pytest.mark.slow
 @sampled()
 @pytest.mark.parametrize("has_public_rows", [True, False], ids=["public", "synthetic"])
 @pytest.mark.parametrize("method", ["neighbors", "sums"])

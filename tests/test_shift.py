@@ -115,6 +115,7 @@ def test_cells_without_the_own_row_equal_those_of_centers_made_without_it(global
     assert cells_without_own_row(rows, centers[:1]).tolist() == [[0]] * 40
 
 
+@pytest.mark.slow
 def test_votes_in_cells_of_few_rows_have_no_bias(global_random_seed):
     """Rows of very different lengths; the long public rows have cells of their own."""
     rng = np.random.default_rng(global_random_seed)
@@ -375,6 +376,7 @@ def test_arrays_and_numbers_are_compared_as_well(private, same_population):
     assert reg.table_.shift.is_alarm
 
 
+@pytest.mark.slow
 def test_groups_and_weights_have_a_tolerance(private, same_population):
     X, y = private
     groups = np.arange(len(y)) // 2
@@ -412,6 +414,7 @@ def test_one_column_that_moves_few_votes_raises_an_alarm(private):
     assert seen.mean_is_off and seen.z < 4
 
 
+@pytest.mark.slow
 def test_nothing_is_compared_where_nothing_published_shows_it(private, same_population):
     X, y = private
     rows = X.drop(columns="sex")

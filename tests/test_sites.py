@@ -244,6 +244,7 @@ def test_arrays_of_sites_vote_as_the_pooled_array(make):
     np.testing.assert_array_equal(votes.counts, clf.poll(rows, LABELS, public).counts)
 
 
+@pytest.mark.slow
 def test_sites_of_one_record_each_vote_as_the_pooled_records():
     rows = np.arange(12)
     sites = Sites(lambda name: (X.iloc[[int(name)]], LABELS[[int(name)]]), [str(i) for i in rows])
@@ -558,6 +559,7 @@ def test_declared_column_of_another_dtype_at_a_site_is_refused_before_the_schema
     assert ledger.epsilon_spent == 0
 
 
+@pytest.mark.slow
 def test_undeclared_columns_of_sites_may_have_different_dtypes():
     def mixed(name):
         rows, y = load(name)
