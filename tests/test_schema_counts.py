@@ -101,7 +101,7 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(counts, "BLOCK_SIZE", 300)
 
 
-@sampled()
+@sampled(how="groups")
 @cases("form", "frame", "array", "truth values")
 @cases("how", "weights", "groups")
 def test_counts_in_blocks_equal_those_of_one_pass_and_of_the_definition(form, how, monkeypatch):
