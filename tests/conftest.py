@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import secrets
+import sys
 import threading
 import warnings
 
@@ -66,6 +67,58 @@ def table(names, *rows):
     else:
         ids, rows = [row[0] for row in rows], [row[1] if len(row) == 2 else row[1:] for row in rows]
     return pytest.mark.parametrize(names, rows, ids=ids)
+
+
+def sampled(n_together=1, **always):
+    """Let CI run a few parameter sets of a test: each value of each parameter occurs in one.
+
+    The others are `exhaustive`. With ``n_together=2``, each pair of values occurs that some set
+    has. Sets with a value that is named, as in ``sampled(is_faulty=True)``, all run in CI.
+    """
+    return pytest.mark.sampled(n_together, **always)
+
+
+def draws(few, many):
+    """Parametrize a test of random inputs with their number, which is larger before a release."""
+    sets = [few, pytest.param(many, marks=pytest.mark.exhaustive)]
+    return pytest.mark.parametrize("n_draws", sets)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the parameter sets that `sampled` leaves out, before marks select tests."""
+    tests = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for sets in tests.values():
+        mark = sets[0].get_closest_marker("sampled")
+        in_ci = few_sets([item.callspec.params for item in sets], *mark.args, **mark.kwargs)
+        for place in set(range(len(sets))) - set(in_ci):
+            sets[place].add_marker(pytest.mark.exhaustive)
+
+
+def few_sets(sets, n_together=1, **always):
+    """Return the places of a few parameter sets with each value, at least two: see `sampled`.
+
+    Each choice is the first of the sets with the most values, or pairs of them, that are missing.
+    """
+    keys = [[(name, _key(value)) for name, value in values.items()] for values in sets]
+    parts = [set(itertools.combinations(key, n_together)) for key in keys]
+    named = {(name, _key(value)) for name, value in always.items()}
+    chosen = [place for place, key in enumerate(keys) if named.intersection(key)]
+    missing = set().union(*parts).difference(*[parts[place] for place in chosen])
+    while missing or len(chosen) < min(2, len(sets)):
+        left = [place for place in range(len(sets)) if place not in chosen]
+        chosen.append(max(left, key=lambda place: len(parts[place] & missing)))
+        missing -= parts[chosen[-1]]
+    return chosen
+
+
+def _key(value):
+    """Return what tells two values apart: 1 is not True, and arrays have no truth value."""
+    is_plain = isinstance(value, str | int | float | bytes | type | None)
+    return (type(value), value) if is_plain else id(value)
 
 
 @pytest.fixture(scope="session")
@@ -160,6 +213,22 @@ def signatures_are_read_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseEstimator, "_get_param_names", classmethod(lambda cls: [*names(cls)]))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def arrays_are_no_frames():
+    """Spare arrays the look at all their attributes by which scikit-learn finds frames."""
+    narwhals = sys.modules.get("narwhals.stable.v2")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("is_into_dataframe", "is_into_series") if narwhals else ():
+            original = getattr(narwhals.dependencies, name)
+            found = functools.partial(_unless_array, original)
+            patch.setattr(narwhals.dependencies, name, found)
+        yield
+
+
+def _unless_array(is_frame, value):
+    return type(value) is not np.ndarray and is_frame(value)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -393,6 +462,7 @@ def pytest_collection_finish():
     """Never look for garbage in what stays, imports and tests: that is a twentieth of all time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -465,6 +465,7 @@ def test_plan_refuses_a_budget_for_fewer_queries_than_classes():
     assert plan.n_labels == 2 and re.search(refused, plan.errors[0])
 
 
+@pytest.mark.slow
 def test_plan_accepts_as_many_queries_as_classes():
     stages = {"aggregator": [GNMax(9.0), GNMax(9.0)], "n_queries": [1, 2], "epsilon": None}
     plan = pate(**stages).plan(X, Y, X_PUBLIC)

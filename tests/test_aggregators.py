@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import cases, outcome_probabilities, table
+from conftest import cases, outcome_probabilities, sampled, table
 from draws import assert_drawn_from
 from faulty import RaisesIt
 from hypothesis import given, settings
@@ -38,6 +38,7 @@ MANY = [60, 55, 50, 40, 30, 10, 5, 0, 0, 0]
 CASES = [[83, 83, 84], [250, 0, 0], [40, 6, 4], [0, 1, 0], [5, 5, 5, 5, 5], [9] * 9 + [7, 0, 0]]
 
 
+@sampled()
 @pytest.mark.parametrize("mechanism", [LNMax(0.05), LNMax(1.0), GNMax(40.0), GNMax(8.0)])
 @pytest.mark.parametrize("counts", [[83, 83, 84], [250, 0, 0], [9] * 9 + [7, 0, 0]])
 def test_outcome_distribution_agrees_with_mpmath(mechanism, counts):
@@ -186,6 +187,7 @@ def log_of(proba):
     ]
 
 
+@sampled()
 @pytest.mark.parametrize("gamma", [0.05, 3.0, 1e4])
 @pytest.mark.parametrize("counts", [*CASES, [120, 130], [9, 8] + [3] * 60])
 def test_exponential_outcomes_equal_the_integral_of_a_polynomial(gamma, counts):
@@ -255,6 +257,7 @@ def whole_reference(mechanism, counts):
         return log_of(proba)
 
 
+@sampled()
 @cases(
     "mechanism",
     *(GNMax(12.0, "discrete"), GNMax(0.5, "discrete")),

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, sampled
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
@@ -93,6 +93,7 @@ METHODS = {
 }
 
 
+@sampled()
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", METHODS)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, histograms_of, table
+from conftest import cases, histograms_of, sampled, table
 from scipy.spatial.distance import cdist
 from scipy.special import expit
 from scipy.stats import binom
@@ -151,6 +151,7 @@ def every_pair(n_teachers, n_classes):
     return np.array(pairs).transpose(1, 0, 2)
 
 
+@sampled()
 @cases("mechanism", LNMax(0.3), GNMax(3.0), ConfidentGNMax(9, sigma1=2.0, sigma2=3.0), ids=str)
 @pytest.mark.parametrize("size", [(40, 2), (12, 3)])
 def test_search_finds_the_worst_of_all_pairs(mechanism, size):
@@ -346,6 +347,7 @@ def test_one_run_epsilon_without_delta_equals_the_binomial_bound():
     assert one_run_epsilon(40, 40, 400, delta=1e-4) < one_run_epsilon(40, 40, 40, delta=1e-4)
 
 
+@sampled(2)
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.02])
 @pytest.mark.parametrize("confidence", [0.8, 0.99])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, sampled
 
 from sklearn_pate.aggregators import LaplaceMechanism
 from sklearn_pate.audit import audit_first_release, audit_schema_release
@@ -49,6 +49,7 @@ def low_threshold(self, label):
 EDGE = math.exp(-1.5) / (1 + math.exp(-1.5)) * (1 + 1e-6)
 
 
+@sampled(is_honest=False)
 @cases(
     "kind, pair, options",
     (ClassRelease, LABELS, {"delta": 1e-3}),
@@ -69,6 +70,7 @@ def test_audit_first_release_refutes_a_quarter_of_the_noise(
     assert found.refuted is not is_honest and found.epsilon > 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_honest", [True, False])
 def test_audit_first_release_refutes_a_threshold_that_is_one_lower(is_honest, global_random_seed):
     """A label of one unit is found in half of all releases, of 18 % that are claimed."""
@@ -79,6 +81,7 @@ def test_audit_first_release_refutes_a_threshold_that_is_one_lower(is_honest, gl
     assert found.delta == EDGE and found.refuted is not is_honest
 
 
+@pytest.mark.slow
 def test_audit_first_release_counts_a_unit_once():
     units = np.repeat(np.arange(20), 3)
     release = ClassRelease(**GIVEN, delta=1e-3)

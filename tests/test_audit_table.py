@@ -6,7 +6,7 @@ are far from their claims. Faults are so large that all seeds show them.
 
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, sampled
 from scipy.stats import binomtest
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -289,6 +289,7 @@ def audit_of_targets(estimator, rows, two=(0, 1), **given):
     return audit_estimator(estimator, np.tile(rows, (3, 1)), y, **fixed)
 
 
+@sampled(fault=True)
 @pytest.mark.parametrize("fault", [False, True])
 @pytest.mark.parametrize("is_number", [False, True])
 def test_audit_of_cells_of_two_targets_refutes_a_fourth_of_the_noise(
@@ -374,6 +375,7 @@ def audit_of_sums(estimator, seed, low=0, high=1, **given):
     return audit_estimator(estimator, X, y, canaries=canaries, **fixed | given)
 
 
+@sampled(fault=True)
 @pytest.mark.parametrize("is_number", [False, True])
 @pytest.mark.parametrize("fault", [False, True])
 def test_audit_of_class_sums_refutes_a_fifth_of_the_noise(
@@ -483,8 +485,8 @@ def values_of_bits(y):
 def likeliest_of_counts(fitted):
     """Laplace noise reveals the same anywhere beyond both possible counts."""
     evidence = np.zeros(len(CODES))
-    for sampled in fitted.X_synthetic_.T:
-        counts = np.bincount(sampled, minlength=len(CODES)) / N_ROWS * N_RECORDS
+    for column in fitted.X_synthetic_.T:
+        counts = np.bincount(column, minlength=len(CODES)) / N_ROWS * N_RECORDS
         evidence += np.clip(counts - 1, 0, 1)
     return evidence[::2] - evidence[1::2]
 

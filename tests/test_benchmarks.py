@@ -248,6 +248,7 @@ SIZES = {"teachers": 3, "few": 2, "alone": 1, "epochs": 1, "slice": 1}
 SIZES |= {"queries": 60, "labels": 30, "student_epochs": 1}
 
 
+@pytest.mark.slow
 @IN_THREADS
 def test_networks_command_writes_times_and_accuracies(networks, tmp_path, monkeypatch, capsys):
     from benchmarks.speed import command as speed

@@ -467,6 +467,7 @@ def test_least_scales_stay_within_any_cap(epsilon, delta, fraction):
     assert epsilon * (1 - 1e-3) < reached <= epsilon
 
 
+@pytest.mark.slow
 def test_least_scales_include_teachers():
     def of_teachers(scale, orders):
         return GNMax(scale).costs(orders)(3)

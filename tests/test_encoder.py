@@ -137,6 +137,7 @@ def test_encoder_of_wide_sparse_rows_keeps_columns_with_most_entries():
         encoder.transform(rows[:, kept])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* cells explain")
 @cases("params", {}, {"method": "neighbors"}, {"base_estimator": LogisticRegression()})
 def test_sparse_rows_and_arrays_predict_the_same(params):

@@ -437,6 +437,7 @@ def test_export_of_frames_names_pandas_and_accepts_arrays():
     assert np.array_equal(clf.predict_proba(frame.to_numpy()), clf.predict_proba(frame))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 def test_export_requires_no_synthetic_rows():
     X, y = numbers(2)

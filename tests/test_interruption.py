@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from conftest import IN_THREADS
+from conftest import IN_THREADS, draws
 from interrupted import PATHS, Lines, Watched, X, apart, calls_that_die, fit, watched
 
 from sklearn_pate.class_sums import statistic
@@ -83,8 +83,9 @@ def test_interrupted_poll_costs_published_steps_only(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@draws(2, 4)
 def test_interrupt_at_any_line_costs_published_steps_only(
-    tmp_path, monkeypatch, global_random_seed
+    tmp_path, monkeypatch, global_random_seed, n_draws
 ):
     rng = np.random.default_rng(global_random_seed)
     n_lines, n_interrupted = {}, 0
@@ -94,7 +95,7 @@ def test_interrupt_at_any_line_costs_published_steps_only(
             fit(name, Watched(tmp_path / f"all of {name}"))[1]()
         n_lines[name] = counted.n_lines
     # Searches take longer
-    names = [name for name in PATHS for _ in range(2 if "search" in name else 4)]
+    names = [name for name in PATHS for _ in range(n_draws // (2 if "search" in name else 1))]
     for k, name in enumerate(names):
         ledger = Watched(tmp_path / f"ledger {k}")
         model, run = fit(name, ledger)

@@ -13,7 +13,7 @@ from functools import cache, partial, reduce
 
 import numpy as np
 import pytest
-from conftest import cases
+from conftest import cases, sampled
 from faulty import RaisesIt
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -1070,6 +1070,7 @@ def test_ledger_refuses_changed_entries(in_use, path, name):
         path.write_bytes(whole)
 
 
+@sampled()
 @cases("name", "rdp", "mu_squared", "pure", "delta")
 @cases("value", None, -1.0, "x", b"")
 def test_ledger_refuses_impossible_entries_of_0_1_0(in_use, path, name, value):

@@ -7,7 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from conftest import cases, histograms_of, moves
+from conftest import cases, histograms_of, moves, sampled
 from draws import assert_drawn_from
 from faulty import Unwilling
 from hypothesis import given, settings
@@ -85,6 +85,7 @@ def test_interactive_reinforces_a_confident_student_only():
 # --- costs ---------------------------------------------------------------------------------------
 
 
+@sampled()
 @pytest.mark.parametrize(("n_teachers", "n_classes"), [(20, 2), (14, 3), (9, 4)])
 @pytest.mark.parametrize("threshold", [2, 7, 0.8])
 def test_confident_cost_is_at_most_its_worst_case(n_teachers, n_classes, threshold):

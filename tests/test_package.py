@@ -8,6 +8,7 @@ import importlib
 import inspect
 import io
 import itertools
+import math
 import pkgutil
 import re
 import subprocess
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases, few_sets
 from sklearn.naive_bayes import GaussianNB
 from test_releases import Counts
 
@@ -28,6 +30,7 @@ from sklearn_pate.synthesis import MarginalSynthesizer
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "sklearn_pate"
+TESTS = ROOT / "tests"
 
 
 @pytest.mark.slow
@@ -196,3 +199,33 @@ def test_names_in_docstrings_and_comments_exist():
     ]
     assert is_defined("rdp.Cost.plus") and not is_defined("rdp.Costs")
     assert wrong == []
+
+
+# --- what CI leaves out ---------------------------------------------------------------------------
+
+
+@cases("n_together, n_in_ci", (1, 4), (2, 12), (3, 24))
+def test_few_parameter_sets_have_each_value_and_each_pair(n_together, n_in_ci):
+    values = {"mechanism": ["GNMax", "LNMax"], "scale": [1, True, 1.0], "rows": [[0], [0], [1], []]}
+    sets = [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
+    chosen = few_sets(sets, n_together)
+    assert chosen == few_sets(sets, n_together) and len(chosen) == len(set(chosen)) == n_in_ci
+    for names in itertools.combinations(values, n_together):
+        in_ci = {tuple(id(sets[place][name]) for name in names) for place in chosen}
+        assert len(in_ci) == math.prod(len(values[name]) for name in names)
+
+
+def test_few_parameter_sets_have_all_with_a_named_value_and_two_at_least():
+    sets = [{"kind": kind, "fault": fault} for fault in (False, True) for kind in "abc"]
+    assert sorted(few_sets(sets, fault=True)) == [0, 3, 4, 5]
+    assert few_sets([{"seed": 1}] * 5) == [0, 1] and few_sets([{"seed": 1}]) == [0]
+
+
+def test_only_two_helpers_leave_tests_out_of_ci():
+    """`sampled` keeps all values of a test, and `draws` a share of its random inputs."""
+    left_out = re.compile(r"mark[.]exhaustive")
+    found = {
+        str(path.relative_to(TESTS)): len(left_out.findall(path.read_text()))
+        for path in TESTS.rglob("*.py")
+    }
+    assert {name: n_marks for name, n_marks in found.items() if n_marks} == {"conftest.py": 2}

@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, said_while
+from conftest import cases, said_while, sampled
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -209,6 +209,7 @@ def test_worker_changes_no_class_of_the_script(monkeypatch):
     assert rng.bit_generator.state == state
 
 
+@sampled()
 @pytest.mark.slow
 @pytest.mark.usefixtures("forked_workers")
 @cases("backend", "loky", "multiprocessing")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from conftest import sampled
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -175,6 +176,7 @@ METHODS = {
 }
 
 
+@sampled()
 @pytest.mark.parametrize("params", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("kind", OF_TEXT)
 def test_bagging_of_text_frames_is_refused_with_a_remedy(kind, params, routing_on):
@@ -252,6 +254,7 @@ def test_voting_accepts_public_data_and_requires_numbered_classes(routing_on):
 NO_NAMES = "X does not have valid feature names, but PATEClassifier was fitted with feature names"
 
 
+@sampled()
 @pytest.mark.parametrize("kind", ["numbers", "whole numbers and truth values", "gaps"])
 @pytest.mark.parametrize(
     "params", [METHODS["teachers"], {"method": ReverseNeighbors(), "epsilon": 20}], ids=METHODS

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
-from conftest import cases, divergences, histograms_of, moves, outcome_probabilities
+from conftest import cases, divergences, histograms_of, moves, outcome_probabilities, sampled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
@@ -979,6 +979,7 @@ def test_worst_case_pure_of_gaussian_noise_is_infinite():
 # --- calibration ---------------------------------------------------------------------------------
 
 
+@sampled()
 @pytest.mark.parametrize("unset", [GNMax(None), LNMax(None)])
 @cases(
     "epsilon, n_queries, n_teachers, n_classes",

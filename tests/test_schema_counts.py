@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases
+from conftest import cases, sampled
 from joblib import Memory
 
 from sklearn_pate import PATEClassifier
@@ -101,6 +101,7 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(counts, "BLOCK_SIZE", 300)
 
 
+@sampled(how="groups")
 @cases("form", "frame", "array", "truth values")
 @cases("how", "weights", "groups")
 def test_counts_in_blocks_equal_those_of_one_pass_and_of_the_definition(form, how, monkeypatch):

@@ -142,6 +142,7 @@ def test_schema_release_costs_at_least_the_change_by_any_record(kind):
     assert 0.99 * joined < (counts**2).sum(axis=1).max() <= joined
 
 
+@pytest.mark.slow
 @cases("how", "groups", "weights")
 def test_group_or_weighted_record_changes_no_more_than_a_record(how):
     rng = np.random.default_rng(3)
@@ -176,7 +177,10 @@ COUNTED = {
 }
 
 
-@pytest.mark.parametrize("counted", COUNTED)
+@pytest.mark.parametrize(
+    "counted",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name != "texts")) for name in COUNTED],
+)
 def test_schema_release_costs_at_least_the_change_by_any_group(counted):
     """All groups of up to two records of two columns, in all pairs, and each alone."""
     kinds, places, limits = COUNTED[counted]

@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import sampled
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import DataConversionWarning
@@ -323,6 +324,7 @@ def fitted(X_public=X[PUBLIC], **params):
     return classifier(**params).fit(X[PRIVATE], LABELS[PRIVATE], X_public)
 
 
+@sampled()
 @pytest.mark.parametrize("has_public_rows", [True, False])
 @pytest.mark.parametrize("method", FAST)
 def test_classifier_learns_several_targets(method, has_public_rows):
@@ -357,6 +359,7 @@ def test_classifier_learns_several_targets(method, has_public_rows):
     assert clone(clf).classes == CLASSES
 
 
+@sampled()
 @pytest.mark.parametrize("has_public_rows", [True, False])
 @pytest.mark.parametrize("method", FAST)
 def test_regressor_learns_several_targets(method, has_public_rows):
@@ -372,6 +375,7 @@ def test_regressor_learns_several_targets(method, has_public_rows):
         reg.set_params(n_levels=5).predict_quantiles(X[:1], 0.5)
 
 
+@sampled()
 @pytest.mark.parametrize("method", FAST)
 @pytest.mark.parametrize("has_public_rows", [True, False])
 def test_one_column_is_the_same_fit_as_a_vector(method, has_public_rows):
@@ -546,6 +550,7 @@ def test_labels_are_read_without_a_limit_of_epsilon():
 # --- students ------------------------------------------------------------------------------------
 
 
+@sampled()
 @pytest.mark.parametrize("method", FAST)
 @pytest.mark.parametrize("classes", [CLASSES, [[3, 4], [3, 4], [7, 8, 9]]])
 def test_export_of_several_targets_predicts_alike(method, classes):
@@ -606,6 +611,7 @@ def test_polled_votes_of_several_targets_are_released_alike():
         classifier().fit_votes(np.full((300, 2), 5), X[PUBLIC])
 
 
+@pytest.mark.slow
 def test_searches_score_several_targets():
     clf = classifier(random_state=None, epsilon=20.0, **FAST["cells"])
     grid = GridSearchCV(clf, {"epsilon": [10.0, 20.0]}, cv=2)
@@ -756,6 +762,7 @@ CHECKED = [
 ]
 
 
+@sampled()
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("method", CHECKED_METHODS)
 @pytest.mark.parametrize("check, kind", CHECKED)

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import sampled
 from scipy.optimize import brentq
 from scipy.special import ndtr
 from sklearn.base import clone
@@ -63,6 +64,7 @@ CONFIDENT = ConfidentGNMax(threshold=0.7, sigma1=30.0, sigma2=15.0)
 # --- cost: q targets of m rows are q m queries ---------------------------------------------------
 
 
+@sampled()
 @pytest.mark.parametrize(
     "mechanism",
     [GNMax(20.0), GNMax(20.0, "discrete"), LNMax(0.05), SoftVote(20.0), CONFIDENT],
@@ -189,6 +191,7 @@ def test_filter_charges_the_queries_of_all_targets(global_random_seed):
     assert budget.spent == pytest.approx(spent) and spent <= 20.0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*a fit stops once epsilon is spent")
 def test_budget_stops_the_queries_of_all_targets_at_the_same_row():
     clf = teachers(aggregator=CONFIDENT, n_queries=300, epsilon=5.0)
@@ -366,7 +369,7 @@ def test_teachers_draw_from_seeds_of_their_own_for_each_target():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["each", "together"])
+@pytest.mark.parametrize("name", [pytest.param("each", marks=pytest.mark.slow), "together"])
 @pytest.mark.usefixtures("forked_workers")
 def test_memory_and_workers_give_the_same_votes(name, tmp_path):
     clf = teachers(MODELS[name])
@@ -521,6 +524,7 @@ def test_class_weights_apply_to_the_labels_of_each_target(base):
         clf.set_params(student=chain).fit(X[PRIVATE], y[PRIVATE], X[PUBLIC])
 
 
+@pytest.mark.slow
 def test_polled_votes_of_teachers_are_released_alike():
     clf = teachers()
     votes = votes_on(clf)
@@ -580,6 +584,7 @@ def test_failed_student_has_the_labels_and_the_cost_of_all_targets():
     assert caught.value.privacy_spent == clf.privacy_spent_
 
 
+@pytest.mark.slow
 def test_search_on_public_rows_fits_teachers_of_several_targets():
     search = PrivateGridSearchCV(
         teachers(random_state=None), {"class_weight": [None, "balanced"]}, n_trials=2, epsilon=20.0
@@ -619,6 +624,8 @@ def at_sites(y):
     return Sites(load, NAMES)
 
 
+@pytest.mark.slow
+@sampled()
 @pytest.mark.parametrize("has_public_rows", [True, False], ids=["public", "synthetic"])
 @pytest.mark.parametrize("method", ["neighbors", "sums"])
 def test_records_of_twelve_sites_count_for_several_targets_as_pooled_records(

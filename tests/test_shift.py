@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import table
+from conftest import sampled, table
 from scipy.stats import chi2, norm
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -115,6 +115,7 @@ def test_cells_without_the_own_row_equal_those_of_centers_made_without_it(global
     assert cells_without_own_row(rows, centers[:1]).tolist() == [[0]] * 40
 
 
+@pytest.mark.slow
 def test_votes_in_cells_of_few_rows_have_no_bias(global_random_seed):
     """Rows of very different lengths; the long public rows have cells of their own."""
     rng = np.random.default_rng(global_random_seed)
@@ -323,6 +324,7 @@ def fit(private, X_public, statistic="votes", **params):
     return PATEClassifier(**(given | params)).fit(X, y, X_public=X_public)
 
 
+@sampled()
 @table("change", SHIFTS)
 @pytest.mark.parametrize("statistic", METHODS)
 def test_fit_warns_of_each_shift(change, statistic, private, same_population):
@@ -340,6 +342,7 @@ def test_fit_warns_of_each_shift(change, statistic, private, same_population):
         assert remedy in text
 
 
+@sampled()
 @pytest.mark.parametrize("statistic", METHODS)
 @pytest.mark.parametrize("epsilon", [0.3, 4.0])
 def test_fit_without_a_shift_does_not_warn(statistic, epsilon, private, same_population):
@@ -373,6 +376,7 @@ def test_arrays_and_numbers_are_compared_as_well(private, same_population):
     assert reg.table_.shift.is_alarm
 
 
+@pytest.mark.slow
 def test_groups_and_weights_have_a_tolerance(private, same_population):
     X, y = private
     groups = np.arange(len(y)) // 2
@@ -410,6 +414,7 @@ def test_one_column_that_moves_few_votes_raises_an_alarm(private):
     assert seen.mean_is_off and seen.z < 4
 
 
+@pytest.mark.slow
 def test_nothing_is_compared_where_nothing_published_shows_it(private, same_population):
     X, y = private
     rows = X.drop(columns="sex")

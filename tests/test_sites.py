@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, interrupt, note_calls
+from conftest import cases, interrupt, note_calls, sampled
 from conftest import table as rows_of
 from scipy import sparse
 from sklearn.base import clone
@@ -106,6 +106,7 @@ def assert_same(found, expected):
 N_JOBS = pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.slow)])
 
 
+@sampled(2)
 @N_JOBS
 @cases("method", ReverseNeighbors(n_cells=9), ReverseNeighbors(n_neighbors=2), ClassSums(), ids=str)
 @cases("given", {}, {"sample_weight": WEIGHT}, {"groups": PERSONS}, ids=list)
@@ -243,6 +244,7 @@ def test_arrays_of_sites_vote_as_the_pooled_array(make):
     np.testing.assert_array_equal(votes.counts, clf.poll(rows, LABELS, public).counts)
 
 
+@pytest.mark.slow
 def test_sites_of_one_record_each_vote_as_the_pooled_records():
     rows = np.arange(12)
     sites = Sites(lambda name: (X.iloc[[int(name)]], LABELS[[int(name)]]), [str(i) for i in rows])
@@ -513,6 +515,7 @@ BROKEN = {
 }
 
 
+@sampled()
 @cases("X_public", X_PUBLIC, None, ids=["public rows", "no public rows"])
 @rows_of("change, message", BROKEN)
 def test_site_with_wrong_data_is_named_and_nothing_is_paid_for(ledger, change, message, X_public):
@@ -556,6 +559,7 @@ def test_declared_column_of_another_dtype_at_a_site_is_refused_before_the_schema
     assert ledger.epsilon_spent == 0
 
 
+@pytest.mark.slow
 def test_undeclared_columns_of_sites_may_have_different_dtypes():
     def mixed(name):
         rows, y = load(name)

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, interrupt, three_classes
+from conftest import cases, interrupt, sampled, three_classes
 from scipy.special import expit, softmax
 from scipy.stats import norm
 from sklearn.base import clone
@@ -973,6 +973,7 @@ RECORDS = [*(5.0 * np.array([np.cos(a), np.sin(a)]) for a in np.linspace(0, 2 * 
 RECORDS += [np.array([0.0, 0.0]), np.array([1e9, -1.0]), np.array([np.nan, np.inf])]
 
 
+@sampled()
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 7])
 @cases("codes", [0, 1, 2], [0.0, 0.25, 0.999999, 1.0, 1.5], ids=["classes", "split votes"])
@@ -1197,6 +1198,7 @@ def test_large_groups_are_counted():
     assert votes.counts[-1, -1] * step == pytest.approx(2 * 0.287, abs=0.01)  # of two groups
 
 
+@sampled()
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", [pd.NaT, 3, b"\xff", "caf\udce9"], ids=repr)
 @pytest.mark.parametrize("method", [ClassSums(), ReverseNeighbors(random_state=0)])

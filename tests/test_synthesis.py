@@ -127,6 +127,7 @@ def test_record_changes_at_most_its_contribution(missing, is_weighted):
         assert reached == {"replace": 2 * n_tables, "remove": n_tables}  # and not less
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_group_changes_at_most_as_much_as_a_record(is_weighted):
     rng = np.random.default_rng(0)

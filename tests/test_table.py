@@ -10,7 +10,7 @@ import mpmath as mp
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import cases, interrupt, three_classes
+from conftest import cases, interrupt, sampled, three_classes
 from dp_accounting.pld import privacy_loss_distribution
 from scipy import sparse, stats
 from scipy.optimize import brentq
@@ -264,6 +264,7 @@ def neighbours(n_records, relation):
                 yield with_one, [*with_one[:-1], (*other, n_records - 1)]
 
 
+@sampled(2)
 @pytest.mark.parametrize("weights", [None, [0.3, 1.7, -2.0, 0.999]])
 @pytest.mark.parametrize("n_neighbors", [1, 2, 3])
 @pytest.mark.parametrize(("relation", "n_units"), [("replace_one", 2), ("add_or_remove_one", 1)])
@@ -279,6 +280,7 @@ def test_record_changes_at_most_its_contribution(relation, n_units, n_neighbors,
         assert reached == n_units * n_neighbors  # and not less
 
 
+@sampled()
 @pytest.mark.parametrize("n_neighbors", [1, 2])
 @pytest.mark.parametrize(("relation", "n_units"), [("replace_one", 2), ("add_or_remove_one", 1)])
 def test_group_changes_at_most_as_much_as_a_record(relation, n_units, n_neighbors):

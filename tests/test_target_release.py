@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import table
+from conftest import sampled, table
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -201,6 +201,7 @@ def test_consecutive_numbers_are_found_by_their_neighbors():
     assert classes_found(release, counts, 200)[tuple(range(10))] >= 120  # 150 are expected
 
 
+@pytest.mark.slow
 def test_numbers_next_to_two_frequent_classes_are_no_classes():
     """No records are missing, so noise adds no third class but between the two."""
     neighbors = Neighbors(relation="replace_one", unit="record", n_records=1000)
@@ -480,6 +481,7 @@ def test_truth_values_are_known_classes():
     assert clf.privacy_spent_.delta == 0 and clf.privacy_spent_.composition == "pure"
 
 
+@pytest.mark.slow
 def test_folds_may_find_other_classes():
     y = np.where(np.arange(3000) % 3 == 0, "maybe", Y)
     scores = cross_val_score(PATEClassifier(epsilon=8.0), X, y, cv=3)
@@ -497,6 +499,7 @@ def rare(n_records, share, seed=0):
     return rows, y
 
 
+@sampled()
 @pytest.mark.parametrize("share, name", [(0.04, "sums"), (0.4, "neighbors")])
 @pytest.mark.parametrize("classes", [[0, 1], None], ids=["declared", "found"])
 def test_rare_class_selects_class_sums(share, name, classes):
@@ -778,6 +781,7 @@ def method_of(clf):
     return "neighbors" if votes else "sums"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [None, [0, 1]])
 def test_records_with_numbers_alone_vote_in_cells(classes):
     X, y = product_of_columns()
@@ -796,6 +800,8 @@ def test_fits_on_a_ledger_sum_numbers_alone_as_well(tmp_path):
     assert len(ledger.history()) == 3
 
 
+@pytest.mark.slow
+@sampled()
 @pytest.mark.parametrize("n_others, method", [(1, "neighbors"), (14_000, "sums")])
 @pytest.mark.parametrize("other", ["unknown", 1])
 def test_method_depends_on_the_share_of_records_with_numbers_alone(other, n_others, method):

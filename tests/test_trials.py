@@ -190,6 +190,7 @@ def test_trials_are_independent_of_a_private_number_of_records():
     assert "600 records, as many as public rows" in " ".join(str(one).split())
 
 
+@pytest.mark.slow
 def test_trials_of_groups_use_the_number_of_public_rows():
     groups = np.arange(len(X)) // 2
     one = planned(classifier(unit="group"), groups=groups)
@@ -211,6 +212,7 @@ def test_trials_share_no_seed_with_a_fit(monkeypatch):
     assert len(keys) == 2 and not of_fits & set(keys)
 
 
+@pytest.mark.slow
 def test_trials_follow_random_state_and_leave_a_generator_unchanged(default_plan):
     expected = scores(default_plan)
     assert scores(planned(classifier())) == expected

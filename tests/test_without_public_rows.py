@@ -105,7 +105,7 @@ def sources(monkeypatch):
 # --- learnt and published results ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [by_records, teachers])
+@pytest.mark.parametrize("make", [by_records, pytest.param(teachers, marks=pytest.mark.slow)])
 def test_fit_without_public_rows_scores_and_pickles(make):
     clf = make(random_state=0, epsilon=8.0)
     if make is teachers:
@@ -530,6 +530,7 @@ def test_texts_of_dry_runs_change_no_plan():
         assert str(clf.plan(as_texts, labels)) == str(clf.plan(rows, labels))
 
 
+@pytest.mark.slow
 def test_one_malformed_cell_does_not_fail_models_of_numbers():
     """The cell is a text, so the dtype is object; nearly all cells are numbers."""
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(2000, 2)), columns=["a", "b"])
