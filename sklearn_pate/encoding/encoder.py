@@ -87,8 +87,9 @@ class NumberEncoding:
         known = np.clip(numbers[~missing], -_LARGEST, _LARGEST)
         if not len(known):
             return cls(np.zeros(1), has_gaps=True)
-        edges = np.unique(np.quantile(known, np.linspace(0, 1, _N_QUANTILES + 1)))
-        low, high = np.quantile(known, [_CLIPPED, 1 - _CLIPPED])
+        evenly = np.linspace(0, 1, _N_QUANTILES + 1)
+        low, high, *quantiles = np.quantile(known, [_CLIPPED, 1 - _CLIPPED, *evenly])
+        edges = np.unique(quantiles)
         plain = np.clip(known, low, high)
         std = plain.std() or 1.0
         return cls(edges, (low, high), plain.mean(), std, has_gaps=bool(missing.any()))

@@ -176,6 +176,7 @@ class RowVectorizer(TransformerMixin, BaseEstimator):
             steps.append(PCA(min(self.most_columns, n_rows), random_state=self.random_state))
         else:
             columns = make_pipeline(*first).fit_transform(X)
+            columns = _without_outliers(columns)
             if _units_differ(columns) or _are_skewed(columns):
                 steps = [_ranks(n_rows)]
         return make_pipeline(*first, *steps)
@@ -340,7 +341,6 @@ def _finite_sparse() -> list[Estimator]:
 
 def _units_differ(columns: np.ndarray) -> bool:
     """Return whether a single column would dominate the distances between rows."""
-    columns = _without_outliers(columns)
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
         spread = np.nanstd(columns, axis=0)  # columns without any value cause warnings
     spread = np.sort(spread[spread > 0])
@@ -353,24 +353,30 @@ def _are_skewed(columns: np.ndarray) -> bool:
     If more than a quarter of a column has one value, such as 0, a rank would be an indicator
     of this value rather than a measure of size.
     """
-    columns = _without_outliers(columns)
-    with warnings.catch_warnings(action="ignore"):
-        low, middle, high = np.nanpercentile(columns, [25, 50, 75], axis=0)  # as above
+    low, middle, high = _percentiles(columns, [25, 50, 75])
     columns = columns[:, (low < middle) & (middle < high)]
     if not columns.shape[1]:
         return False
     away = columns - np.nanmean(columns, axis=0)
     away /= np.nanmax(np.abs(away), axis=0)  # cubes of huge numbers would overflow
-    skewness = np.nanmean(away**3, axis=0) / np.nanmean(away**2, axis=0) ** 1.5
+    squares = away * away  # powers take ten times as long
+    skewness = np.nanmean(squares * away, axis=0) / np.nanmean(squares, axis=0) ** 1.5
     return np.median(np.abs(skewness)) > _SKEWED
 
 
 def _without_outliers(columns: np.ndarray) -> np.ndarray:
     """Clip each column at its first and last percentile, which limits the effect of outliers."""
     columns = np.asarray(columns, dtype=float)
+    with np.errstate(all="ignore"):
+        return np.clip(columns, *_percentiles(columns, [1, 99]))
+
+
+def _percentiles(columns: np.ndarray, percents: list[int]) -> np.ndarray:
+    """Return percentiles of each column without its missing numbers."""
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
-        ends = np.nanpercentile(columns, [1, 99], axis=0)  # as above
-        return np.clip(columns, *ends)
+        if not np.isnan(columns).any():  # the same for all columns at once, which is faster
+            return np.percentile(columns, percents, axis=0)
+        return np.nanpercentile(columns, percents, axis=0)  # columns without any value cause warnings
 
 
 def _imputer(strategy: str, **params: Any) -> SimpleImputer:
