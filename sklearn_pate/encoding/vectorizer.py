@@ -376,7 +376,7 @@ def _percentiles(columns: np.ndarray, percents: list[int]) -> np.ndarray:
     with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
         if not np.isnan(columns).any():  # the same for all columns at once, which is faster
             return np.percentile(columns, percents, axis=0)
-        return np.nanpercentile(columns, percents, axis=0)  # columns without any value cause warnings
+        return np.nanpercentile(columns, percents, axis=0)  # warns of columns without values
 
 
 def _imputer(strategy: str, **params: Any) -> SimpleImputer:
