@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -53,6 +53,14 @@ _N_KEPT = 1000
 
 #: Public numbers are clipped to this size, so that the sums of their squares are finite.
 _LARGEST = 1e75
+
+
+@lru_cache(maxsize=256)
+def _evenly_spaced(n_edges: int) -> np.ndarray:
+    """Return the ranks of edges, for every block of rows."""
+    ranks = np.linspace(-1, 1, n_edges)
+    ranks.setflags(write=False)
+    return ranks
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +113,7 @@ class NumberEncoding:
         """Return the edges and their ranks, `xp` and `fp` of `numpy.interp`."""
         if self.edges[0] == self.edges[-1]:
             return self.edges[:1], np.zeros(1)
-        return self.edges, np.linspace(-1, 1, len(self.edges))
+        return self.edges, _evenly_spaced(len(self.edges))
 
     def ranks(self, numbers: np.ndarray) -> np.ndarray:
         """Return the ranks of numbers, (n_rows,), 0 where they are missing."""
