@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -322,7 +323,11 @@ def _exactly_nearest(rows: np.ndarray, centers: np.ndarray, n_neighbors: int) ->
 
 
 def cells_without_own_row(
-    rows: np.ndarray, centers: np.ndarray, n_neighbors: int = 1
+    rows: np.ndarray,
+    centers: np.ndarray,
+    n_neighbors: int = 1,
+    *,
+    cells: Callable[[int], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Return the nearest cells of rows that made the centers, as if each row had not.
 
@@ -338,21 +343,24 @@ def cells_without_own_row(
         From `make_centers`.
     n_neighbors : int, default=1
         Number of cells for each row.
+    cells : callable, default=None
+        Returns the result of `nearest_cells` for a number of cells. None computes it.
 
     Returns
     -------
     ndarray of shape (n_rows, n_neighbors), int
         Indices of distinct cells in ascending order.
     """
+    cells = partial(nearest_cells, rows, centers) if cells is None else cells
     if len(centers) <= n_neighbors:
-        return nearest_cells(rows, centers, n_neighbors)
-    own = nearest_cells(rows, centers)
+        return cells(n_neighbors)
+    own = cells(1)
     n_members = np.bincount(own[:, 0], minlength=len(centers))[own]
     with np.errstate(divide="ignore"):
         farther = np.where(n_members > 1, n_members / (n_members - 1), np.inf)
-    candidates = nearest_cells(rows, centers, n_neighbors + 1)
+    candidates = cells(n_neighbors + 1)
     distance = np.stack(
-        [((rows - centers[cells]) ** 2).sum(axis=1) for cells in candidates.T], axis=1
+        [((rows - centers[each]) ** 2).sum(axis=1) for each in candidates.T], axis=1
     )
     # A center at the row itself stays there only if it has other rows, which are equal
     with np.errstate(invalid="ignore"):
