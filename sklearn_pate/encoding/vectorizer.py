@@ -47,6 +47,12 @@ _MISSING = "missing"
 #: Numbers are clipped to this size, so that sums of their fourth powers are finite.
 _LARGEST = 1e75
 
+#: With at least so many rows, numbers of few distinct values are encoded value by value.
+_FEWEST_CODED = 1000
+
+#: Number of rows that are searched first: more distinct values than half of it are many.
+_SEEN = 256
+
 
 class RowVectorizer(TransformerMixin, BaseEstimator):
     """Encode rows of any kind as numbers, with similar rows near each other.
@@ -400,11 +406,34 @@ def _ranks(n_public: int) -> Pipeline:
     )
 
 
+def _sources(ranks: Pipeline, n_columns: int) -> np.ndarray:
+    """Return the column of numbers that each output of a fitted pipeline of `_ranks` depends on."""
+    imputer = ranks.steps[-1][1].steps[0][1]
+    return np.repeat([*range(n_columns), *imputer.indicator_.features_], 2)
+
+
+def _distinct_values(X: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """Return the codes and the distinct values of each column, or None unless they are few."""
+    if len(X) < _FEWEST_CODED:
+        return None
+    found = []
+    for name in X.columns:
+        values = X[name].to_numpy()
+        # A few rows show most columns of many values, which are not worth the search
+        if values.dtype.kind not in "iuf" or len(np.unique(values[:_SEEN])) > _SEEN // 2:
+            return None
+        found.append(pd.factorize(values, use_na_sentinel=False))
+        if len(found[-1][1]) > len(X) // 4:
+            return None
+    return found
+
+
 class _FrameEncoding:
     """Encoding of the columns of a DataFrame, and its scikit-learn transformer.
 
-    Numbers and durations are encoded by the steps of the transformer. Other columns have the same
-    encoding as from the transformer, but each distinct value is read once.
+    Numbers and durations are encoded by the steps of the transformer. Numbers of few distinct
+    values, and other columns, have the same encoding as from the transformer, but each distinct
+    value is read once.
 
     Parameters
     ----------
@@ -463,6 +492,22 @@ class _FrameEncoding:
         rows |= {name: pd.Series([None, None], dtype=object) for name in self.others}
         return transformer.fit(pd.DataFrame(rows))
 
+    def _ranked(self, step: Pipeline, X: pd.DataFrame) -> np.ndarray:
+        """Return the numbers of some columns as ranks, from a fitted step."""
+        found = _distinct_values(X)
+        if found is None:
+            return step.transform(X)
+        # The step encodes each number by itself, so rows of distinct numbers are enough
+        n_distinct = max(len(values) for _, values in found)
+        columns = [np.resize(values, n_distinct) for _, values in found]
+        encoded = step.transform(pd.DataFrame(dict(zip(X.columns, columns, strict=True))))
+        ranks = np.empty((len(X), encoded.shape[1]))
+        sources = _sources(step, len(found))
+        for k, (codes, _) in enumerate(found):
+            own = np.flatnonzero(sources == k)
+            ranks[:, own] = encoded[:, own][codes]
+        return ranks
+
     def encodes(self, X: Rows) -> bool:
         """Return whether rows are a DataFrame with the columns of the public rows."""
         if not isinstance(X, pd.DataFrame) or not X.columns.is_unique:
@@ -471,7 +516,7 @@ class _FrameEncoding:
 
     def transform(self, X: pd.DataFrame) -> np.ndarray:
         """Encode rows as an array of numbers, (n_rows, n_columns)."""
-        ranks = [step.transform(X[names]) for step, names in self.ranks]
+        ranks = [self._ranked(step, X[names]) for step, names in self.ranks]
         n_ranks = sum(part.shape[1] for part in ranks)
         encoded = np.zeros((len(X), n_ranks + self.ends[-1]))
         if ranks:
