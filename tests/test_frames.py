@@ -120,6 +120,28 @@ def test_row_vectorizer_transforms_polars_like_pandas():
     assert np.allclose(whole[3:4], fitted.transform(in_polars(frame, nulls=True)[3:4]))
 
 
+def test_row_vectorizer_encodes_few_values_in_many_rows_as_in_few(global_random_seed):
+    """Blocks of many rows are encoded value by value, and blocks of few rows row by row."""
+    rng = np.random.default_rng(global_random_seed)
+    frame = pd.DataFrame(
+        {
+            "whole": rng.integers(-3, 90, 3000),
+            "gaps": rng.choice([np.nan, -np.inf, -0.0, 0.0, 0.1, 2.5, 1e80], 3000),
+            "short": rng.integers(0, 9, 3000).astype(np.int8),
+            "more gaps": rng.choice([np.nan, 7.0, 1 / 3], 3000),
+            "text": rng.choice(["a", "b", "c"], 3000),
+        }
+    )
+    fitted = RowVectorizer().fit(frame)
+    many = fitted.transform(frame)
+    assert many.shape == (3000, 2 * (4 + 2) + 3)
+    few = np.concatenate([fitted.transform(frame[k : k + 500]) for k in range(0, 3000, 500)])
+    with_others = frame.assign(whole=np.where(np.arange(3000) < 9, frame.whole, rng.random(3000)))
+    for found in (few, fitted.transformer_.transform(frame)):
+        assert found.tobytes() == many.tobytes()
+    assert fitted.transform(with_others)[:9].tobytes() == many[:9].tobytes()
+
+
 @cases("params", {}, {"method": "neighbors"}, {"n_teachers": 12})
 def test_export_of_a_fit_on_polars_reads_pandas(params):
     (private, y), (public, _) = rows(300), rows(150, seed=1)

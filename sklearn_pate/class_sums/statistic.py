@@ -38,7 +38,7 @@ from ..rdp.discrete import DiscreteGaussian
 from ..rdp.records import Record, exact_text, gaussian_record
 from ..runtime.isolation import suppress_output
 from ..runtime.sites import plus
-from ..runtime.workers import batch_size, run, threads_limited, threads_per_worker
+from ..runtime.workers import block_batch_size, run, threads_limited, threads_per_worker
 from ..secure import exact_type, plus_noise
 
 if TYPE_CHECKING:
@@ -123,8 +123,9 @@ class Centre(NamedTuple):
     def apply(self, psi: np.ndarray) -> np.ndarray:
         """Return rows about the mean, with a constant last entry, on the unit sphere."""
         away = psi - self.mean
-        away[~psi.any(axis=1)] = 0  # a row that could not be encoded stays a row of zeros
-        return with_constant(away, np.where(psi.any(axis=1), CONSTANT, 0.0))
+        is_encoded = psi.any(axis=1)
+        away[~is_encoded] = 0  # a row that could not be encoded stays a row of zeros
+        return with_constant(away, np.where(is_encoded, CONSTANT, 0.0))
 
 
 class Sums(NamedTuple):
@@ -685,17 +686,22 @@ def sums_over_blocks(
 ) -> list[np.ndarray]:
     """Add the sums of blocks of rows as integers; the sums of each block are exact in floats."""
     size = _BLOCKS_OF_TASK * _ROWS
-    n_tasks = math.ceil(len(records[-1]) / size)
+    size_of_batch = block_batch_size(len(records[-1]), size, n_jobs)
     tasks = ((block,) for block in _blocks(records, size))
     add_task = partial(_of_task, sums_of, encode, kind, _ROWS)
     with threads_limited(threads_per_worker(n_jobs)):
-        return reduce(_plus, run(tasks, add_task, n_jobs, batch_size(n_tasks, n_jobs)))
+        return reduce(_plus, run(tasks, add_task, n_jobs, size_of_batch))
 
 
 def _blocks(records: Sequence[Any], size: int) -> Iterator[tuple[Any, ...]]:
     """Yield blocks of rows of arrays, or of tables."""
     for start in range(0, len(records[-1]), size):
-        yield tuple(_safe_indexing(part, slice(start, start + size)) for part in records)
+        yield tuple(_sliced(part, slice(start, start + size)) for part in records)
+
+
+def _sliced(part: Any, rows: slice) -> Any:
+    """Return rows of an array, or of a table; `_safe_indexing` takes long to find the type."""
+    return part[rows] if isinstance(part, np.ndarray) else _safe_indexing(part, rows)
 
 
 def _plus(sums: list[np.ndarray], others: list[np.ndarray]) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -55,6 +55,14 @@ _N_KEPT = 1000
 _LARGEST = 1e75
 
 
+@lru_cache(maxsize=256)
+def _evenly_spaced(n_edges: int) -> np.ndarray:
+    """Return the ranks of edges, for every block of rows."""
+    ranks = np.linspace(-1, 1, n_edges)
+    ranks.setflags(write=False)
+    return ranks
+
+
 @dataclass(frozen=True, eq=False)
 class NumberEncoding:
     """Encode a column of numbers as ranks, and as clipped and standardized values.
@@ -87,8 +95,9 @@ class NumberEncoding:
         known = np.clip(numbers[~missing], -_LARGEST, _LARGEST)
         if not len(known):
             return cls(np.zeros(1), has_gaps=True)
-        edges = np.unique(np.quantile(known, np.linspace(0, 1, _N_QUANTILES + 1)))
-        low, high = np.quantile(known, [_CLIPPED, 1 - _CLIPPED])
+        evenly = np.linspace(0, 1, _N_QUANTILES + 1)
+        low, high, *quantiles = np.quantile(known, [_CLIPPED, 1 - _CLIPPED, *evenly])
+        edges = np.unique(quantiles)
         plain = np.clip(known, low, high)
         std = plain.std() or 1.0
         return cls(edges, (low, high), plain.mean(), std, has_gaps=bool(missing.any()))
@@ -104,7 +113,7 @@ class NumberEncoding:
         """Return the edges and their ranks, `xp` and `fp` of `numpy.interp`."""
         if self.edges[0] == self.edges[-1]:
             return self.edges[:1], np.zeros(1)
-        return self.edges, np.linspace(-1, 1, len(self.edges))
+        return self.edges, _evenly_spaced(len(self.edges))
 
     def ranks(self, numbers: np.ndarray) -> np.ndarray:
         """Return the ranks of numbers, (n_rows,), 0 where they are missing."""

@@ -20,6 +20,7 @@ from ..runtime.memory import digest
 from ..runtime.sites import plus
 from ..runtime.workers import (
     add_up,
+    block_batch_size,
     run,
     run_in_this_process,
     threads_per_worker,
@@ -121,7 +122,8 @@ class BlockMethod(TableMethod):
             nonlocal table
             table = table + result.table.astype(kind)
 
-        start = partial(run, function=count_one, n_jobs=n_jobs)
+        size = block_batch_size(private.n_records, blocks.BLOCK_SIZE, n_jobs)
+        start = partial(run, function=count_one, n_jobs=n_jobs, batch_size=size)
         shown = on_done if self._shows_blocks else None
         add_up(add, start, tasks, threads=threads, on_done=shown)
         if on_done is not None and not self._shows_blocks:

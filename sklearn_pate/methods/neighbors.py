@@ -333,7 +333,9 @@ class ReverseNeighbors(BlockMethod):
         """Compare the noisy counts with the public rows."""
         n_neighbors = int(self.n_neighbors)
         given = self._public, self._centers, n_neighbors, noise_std
-        return smoothing.shift_of_rows_that_made_cells(noisy, *given, tolerance=self._tolerance)
+        return smoothing.shift_of_rows_that_made_cells(
+            noisy, *given, tolerance=self._tolerance, cells=self._cells
+        )
 
     def read(self, table: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return class probabilities and labels of each public row; see `TableMethod.read`."""

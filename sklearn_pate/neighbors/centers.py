@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ def make_centers(public: np.ndarray, n_cells: int, random_state: int | None) -> 
     # More steps, or a start far from each other, take long and do not make better cells
     centers = distinct[rng.choice(len(distinct), n_cells, replace=False)]
     for _ in range(_N_STEPS):
-        centers = _means_of_cells(public, centers)
+        centers = _means_of_cells(public, centers, nearest_cells(public, centers)[:, 0])
     return centers
 
 
@@ -134,14 +135,13 @@ def _far_apart(rows: np.ndarray, n_cells: int, random_state: int | None) -> np.n
     return rows[centers]
 
 
-def _means_of_cells(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Return the mean of the rows nearest to each center; a center without rows is unchanged."""
-    cells = nearest_cells(rows, centers)[:, 0]
+def _means_of_cells(rows: np.ndarray, centers: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Return the mean of the rows in each cell; the center of a cell without rows is unchanged."""
     n_rows = np.bincount(cells, minlength=len(centers))
     entries = np.ones(len(cells)), (cells, np.arange(len(cells)))
     members = sparse.csr_array(entries, shape=(len(centers), len(cells)))
     means = (members @ rows) / np.maximum(n_rows, 1)[:, None]
-    return np.where(n_rows[:, None] > 0, means, centers)
+    return np.where(n_rows[:, None] > 0, means, centers).astype(centers.dtype)
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -323,7 +323,11 @@ def _exactly_nearest(rows: np.ndarray, centers: np.ndarray, n_neighbors: int) ->
 
 
 def cells_without_own_row(
-    rows: np.ndarray, centers: np.ndarray, n_neighbors: int = 1
+    rows: np.ndarray,
+    centers: np.ndarray,
+    n_neighbors: int = 1,
+    *,
+    cells: Callable[[int], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Return the nearest cells of rows that made the centers, as if each row had not.
 
@@ -339,21 +343,24 @@ def cells_without_own_row(
         From `make_centers`.
     n_neighbors : int, default=1
         Number of cells for each row.
+    cells : callable, default=None
+        Returns the result of `nearest_cells` for a number of cells. None computes it.
 
     Returns
     -------
     ndarray of shape (n_rows, n_neighbors), int
         Indices of distinct cells in ascending order.
     """
+    cells = partial(nearest_cells, rows, centers) if cells is None else cells
     if len(centers) <= n_neighbors:
-        return nearest_cells(rows, centers, n_neighbors)
-    own = nearest_cells(rows, centers)
+        return cells(n_neighbors)
+    own = cells(1)
     n_members = np.bincount(own[:, 0], minlength=len(centers))[own]
     with np.errstate(divide="ignore"):
         farther = np.where(n_members > 1, n_members / (n_members - 1), np.inf)
-    candidates = nearest_cells(rows, centers, n_neighbors + 1)
+    candidates = cells(n_neighbors + 1)
     distance = np.stack(
-        [((rows - centers[cells]) ** 2).sum(axis=1) for cells in candidates.T], axis=1
+        [((rows - centers[each]) ** 2).sum(axis=1) for each in candidates.T], axis=1
     )
     # A center at the row itself stays there only if it has other rows, which are equal
     with np.errstate(invalid="ignore"):
@@ -369,7 +376,8 @@ def explained_share(public: np.ndarray, n_cells: int, random_state: int) -> floa
 
     A record contributes only the cell in which it lies. If cells do not explain the differences
     between rows, for example with many columns that are nearly independent, they do not explain
-    the labels either.
+    the labels either. The cells are made by a few steps of k-means from random rows, which explain
+    about as much as those of `make_centers`, and take a tenth of the time for few rows.
 
     Parameters
     ----------
@@ -387,17 +395,28 @@ def explained_share(public: np.ndarray, n_cells: int, random_state: int) -> floa
     """
     rng = np.random.default_rng(random_state)
     some = rng.permutation(len(public))[:_MOST_ROWS]
-    made_of, held_out = public[some[::2]], public[some[1::2]]
-    if not len(held_out):
+    if len(some) < 2:
         return 0.0
-    centers = make_centers(made_of, min(n_cells, len(made_of)), random_state)
-    cells = nearest_cells(held_out, centers)[:, 0]
+    rows = public[some] - np.median(public[some[::2]], axis=0)
+    made_of, held_out = rows[::2], rows[1::2]
+    scale = np.abs(rows).max() or 1.0  # squares of huge numbers overflow
+    made_of_32, held_out_32 = ((part / scale).astype(np.float32) for part in (made_of, held_out))
+    centers = made_of_32[:n_cells]  # random rows
+    for _ in range(_N_STEPS):
+        centers = _means_of_cells(made_of_32, centers, _roughly_nearest(made_of_32, centers))
+    left = held_out - scale * centers[_roughly_nearest(held_out_32, centers)]
     # Without the farthest tenth, because a single distant row would dominate the variance
-    far = ((made_of - np.median(made_of, axis=0)) ** 2).sum(axis=1)
+    far = (made_of**2).sum(axis=1)
     middle = made_of[far <= np.quantile(far, _KEPT)].mean(axis=0)
-    spread = _trimmed(((held_out - middle) ** 2).sum(axis=1))
-    left = _trimmed(((held_out - centers[cells]) ** 2).sum(axis=1))
+    spread, left = (_trimmed((away**2).sum(axis=1)) for away in (held_out - middle, left))
     return float(np.clip(1 - left / spread, 0, 1)) if spread > 0 else 0.0
+
+
+def _roughly_nearest(rows: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return the nearest center of each row, up to the rounding of a matrix product."""
+    halves = np.einsum("ij,ij->i", centers, centers) / 2
+    parts = _in_parts(np.arange(len(rows)), len(centers))
+    return np.concatenate([(rows[part] @ centers.T - halves).argmax(axis=1) for part in parts])
 
 
 def _trimmed(squares: np.ndarray) -> float:

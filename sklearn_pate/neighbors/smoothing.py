@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -73,6 +73,7 @@ def shift_of_rows_that_made_cells(
     noise_std: float,
     *,
     tolerance: float,
+    cells: Callable[[int], np.ndarray] | None = None,
 ) -> PublicShift:
     """Compare the published votes with the public rows that made the cells.
 
@@ -94,12 +95,14 @@ def shift_of_rows_that_made_cells(
         Standard deviation of the noise on each count.
     tolerance : float
         As in `shift.shift_of_votes`.
+    cells : callable, default=None
+        As in `centers.cells_without_own_row`.
     """
+    cells = cache(partial(nearest_cells, numbers, centers)) if cells is None else cells
+    without_own = cells_without_own_row(numbers, centers, n_neighbors, cells=cells)
     both = (
-        shift_of_votes(
-            noisy, cells_of(numbers, centers, n_neighbors), centers, noise_std, tolerance=tolerance
-        )
-        for cells_of in (cells_without_own_row, nearest_cells)
+        shift_of_votes(noisy, each, centers, noise_std, tolerance=tolerance)
+        for each in (without_own, cells(n_neighbors))
     )
     return min(both, key=lambda shift: max(shift.z, shift.mean_z))
 

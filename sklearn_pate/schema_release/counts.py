@@ -42,7 +42,7 @@ from ..rdp.records import Record, gaussian_record
 from ..runtime.blocks import BLOCK_SIZE, count_block, row_blocks
 from ..runtime.copies import without_index
 from ..runtime.memory import digest
-from ..runtime.workers import add_up, batch_size, run, threads_per_worker
+from ..runtime.workers import add_up, block_batch_size, run, threads_per_worker
 from ..secure import plus_noise
 
 #: Counts are whole numbers of ticks; a whole record has this many.
@@ -612,7 +612,7 @@ def _added(
             else:
                 total[k] = total[k] + part
 
-    size = batch_size(math.ceil(n_records / BLOCK_SIZE), n_jobs)
+    size = block_batch_size(n_records, BLOCK_SIZE, n_jobs)
     start = partial(run, function=count_one, n_jobs=n_jobs, batch_size=size)
     add_up(add, start, tasks, threads=threads_per_worker(n_jobs))
     return total

@@ -419,10 +419,9 @@ class _Stack:
         `n_rows` is the number of rows per batch. Networks predict one after another, because many
         rows keep a GPU busy, and the weights of one network fit into a CPU's cache.
         """
-        self.module.eval()
-        parts = X.split(n_rows)
-        outputs = [functional_call(self.module, state, (rows,)).float() for rows in parts]
-        return torch.cat(outputs).cpu().numpy()
+        in_parts = _InParts(self.module).eval()
+        named = {f"module.{name}": tensor for name, tensor in state.items()}
+        return functional_call(in_parts, named, (X.split(n_rows),)).cpu().numpy()
 
     def states(self) -> Iterator[dict[str, torch.Tensor]]:
         """Yield the parameters and buffers of each network, by name."""
@@ -431,6 +430,17 @@ class _Stack:
             # Copies, because rounding on a GPU may depend on the layout of a tensor, and the layout
             # of a view depends on the whole stack
             yield {name: value[i].clone() for name, value in whole.items()}
+
+
+class _InParts(nn.Module):
+    """A module of several batches: `functional_call` exchanges its tensors once for all of them."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, parts: Iterable[torch.Tensor]) -> torch.Tensor:
+        return torch.cat([self.module(rows).float() for rows in parts])
 
 
 def _epoch(members: list[_Member], batch_size: int) -> tuple[Any, Any]:
