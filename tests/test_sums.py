@@ -1,5 +1,6 @@
 """Class sums: what they cost, by enumeration and by sampling, and what is read from them."""
 
+import json
 import math
 import pickle
 import warnings
@@ -292,6 +293,177 @@ def test_class_sums_beyond_64_bits_are_exact(n_classes, n_blocks, most, monkeypa
     assert total.tolist() == [sum(column) for column in zip(*by_class, strict=True)]
     expected = [[n_classes * a - b for a, b in zip(row, total, strict=True)] for row in by_class]
     assert centred.tolist() == expected
+
+
+@pytest.mark.parametrize("bad", [np.nan, 1.1])
+def test_rows_too_long_or_not_finite_add_nothing(bad, monkeypatch):
+    sums_of = noiseless(
+        np.array([[0.6, 0.0], [bad, 0.5]]), np.array([0, 1]), ClassTarget(range(2)), monkeypatch
+    )
+    assert (sums_of.counts == [1, 0]).all() and sums_of.total[0] == pytest.approx(0.6, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_sampled_noise_matches_the_claimed_mu(global_random_seed, monkeypatch):
+    """Two tables that differ as much as can be are mu apart, beside noise along their difference.
+
+    300 draws: its size has a standard deviation of 4 %. Noise that is smaller by the root of two
+    is found at 0.71, and right noise fails once in a million.
+    """
+    rng = np.random.default_rng(global_random_seed)
+    sampled = noted(monkeypatch, statistic.noisy_sums)
+
+    def outcome(end):
+        psi, sizes = np.array([[end, 0.0]]), statistic.noise_sizes(1.0, n_classes=2)
+        return draw(sampled, psi, np.array([0]), ClassTarget([0, 1]), sizes, rng=rng)
+
+    change = outcome(1.0)[0] - outcome(-1.0)[0]
+    mu = np.linalg.norm(change)
+    noise = [np.subtract(*outcome(1.0)) @ change / mu for _ in range(300)]
+    assert 0.9 < mu <= 1
+    assert abs(np.std(noise) - 1) < 4.9 / np.sqrt(600)
+
+
+# --- residuals ------------------------------------------------------------------------------------
+
+#: Slopes and constants, by the number of classes. Class 2 is always the least likely.
+LINEAR = {
+    2: (np.array([[0.0, 0.0, 0.0], [1.5, -0.5, 0.2]]), np.array([0.0, 0.3])),
+    3: (np.array([[0.1, 0.2, 0.0], [0.2, -0.1, 0.2], [0.0, 0.1, 0.1]]), np.array([0.0, 0.0, -2.0])),
+}
+
+
+def of_residuals(psi, codes, n_classes=2, **given):
+    """Return the sums of rows times residuals, as multiples of the noise at a mu of 1."""
+    part = ticks_of(len(psi), **given)
+    gathered = residuals.gather_residuals(psi, codes, part, STILL, LINEAR[n_classes])
+    step = statistic.STEP / 2**12 / gathered.whole
+    return gathered.total.astype(float) * step / residuals.noise_of_residuals(1.0)
+
+
+@cases("kind", "records", "weights", "groups")
+@pytest.mark.parametrize("n_classes", LINEAR)
+def test_sums_of_residuals_equal_their_definition(n_classes, kind, monkeypatch):
+    """In several blocks."""
+    monkeypatch.setattr(statistic, "_ROWS", 64)
+    rng = np.random.default_rng(0)
+    psi, codes = unit(rng.normal(size=(300, 2))), rng.integers(n_classes, size=300)
+    given, amount = {}, np.ones(300)
+    if kind == "weights":
+        given["weight"] = rng.random(300)
+        amount = np.floor(given["weight"] * 2**12) / 2**12
+    if kind == "groups":
+        given["units"] = np.repeat(np.arange(100), 3)
+        amount = np.full(300, np.floor(2**12 / 3) / 2**12)
+    rows = np.column_stack([psi, np.zeros(300)])
+    slopes, constants = LINEAR[n_classes]
+    expected = np.zeros((n_classes, 3))
+    for row, code, own in zip(rows, codes, amount, strict=True):
+        odds = np.exp(slopes @ row + constants)
+        away = np.eye(n_classes) - odds / odds.sum()  # a row for each label
+        longest = np.linalg.norm(away, axis=1).max()
+        expected += own * np.outer(away[code] / longest, row) / 2
+    found = of_residuals(psi, codes, n_classes, **given)
+    assert found == pytest.approx(expected, abs=300 * 2**-12)
+
+
+def test_residuals_of_two_classes_are_those_of_one_probability():
+    """The label minus the probability of 1, divided by the larger probability."""
+    rng = np.random.default_rng(0)
+    psi, codes = unit(rng.normal(size=(300, 2))), rng.integers(2, size=300)
+    slopes, constants = LINEAR[2]
+    rows = np.column_stack([psi, np.zeros(300)])
+    proba = expit(rows @ slopes[1] + constants[1])
+    expected = ((codes - proba) / np.maximum(proba, 1 - proba)) @ rows / 2
+    found = of_residuals(psi, codes)
+    assert found[1] == pytest.approx(expected / math.sqrt(2), abs=300 * 2**-12)
+    np.testing.assert_allclose(found[0], -found[1], atol=1e-9)
+
+
+@cases("kind", "records", "weights", "groups")
+@pytest.mark.parametrize("n_changed", [1, 2])
+@pytest.mark.parametrize("n_classes", LINEAR)
+def test_sums_of_residuals_change_at_most_by_the_claimed_mu(n_classes, n_changed, kind):
+    """The limit is reached by the label of a class that is least likely.
+
+    Of two classes, by another label of one row; of three, by the opposite row.
+    """
+    rng, found = np.random.default_rng(0), []
+    size = 3 if kind == "groups" else 1
+    for k in range(400):
+        first, second = (unit(rng.normal(size=(size, 2))) for _ in range(2))
+        codes = [rng.integers(n_classes, size=size) for _ in range(2)]
+        if k % 2:  # as far as can be
+            first = np.tile([[0.38 / 3, 0.98]], (size, 1))  # of two classes, log odds of 0
+            second, codes = first, [np.zeros(size, int), np.ones(size, int)]
+            if n_classes == 3:
+                second, codes = -first, [np.full(size, 2)] * 2
+        given = {"units": np.zeros(size, dtype=int)} if kind == "groups" else {}
+        if kind == "weights":
+            given["weight"] = rng.choice([0.3, 1.0, 7.0], size=size)
+        change = of_residuals(first, codes[0], n_classes, **given)
+        if n_changed == 2:
+            change = change - of_residuals(second, codes[1], n_classes, **given)
+        found.append(np.linalg.norm(change))
+    limit = n_changed / 2
+    assert 0.95 * limit < max(found) <= limit
+
+
+@pytest.mark.parametrize("whole", [1, 2**12])
+def test_noise_on_residuals_has_the_claimed_size_for_each_class(whole, global_random_seed):
+    """400 columns of three classes."""
+    rng = np.random.default_rng(global_random_seed)
+    total = rng.integers(-(10**9), 10**9, size=(3, 400)) * whole
+    sd = residuals.noise_of_residuals(0.5)
+    gathered = residuals.GatheredResiduals(total, whole)
+    noise = residuals.publish_residuals(gathered, sd, rng).total
+    noise -= total * (statistic.STEP / 2**12 / whole)
+    assert sd == pytest.approx(4.0)
+    np.testing.assert_allclose(noise.std(axis=1), 4.0, rtol=4.9 / np.sqrt(800))
+    assert np.abs(np.corrcoef(noise) - np.eye(3)).max() < 4.9 / np.sqrt(400)
+
+
+@pytest.mark.parametrize("schema", [None, [(-1, 0, 1)] * 2])
+def test_noise_on_residuals_is_for_their_part_of_mu_squared(schema, monkeypatch):
+    """The part is of what an estimated schema leaves."""
+    rng, sizes, publish = np.random.default_rng(0), [], synthesizers.publish_residuals
+
+    def noted_size(gathered, sd, rng):
+        sizes.append(sd)
+        return publish(gathered, sd, rng)
+
+    monkeypatch.setattr(synthesizers, "publish_residuals", noted_size)
+    X, y = rng.choice([-1.0, 1.0], size=(6000, 2)), rng.integers(3, size=6000)
+    clf = PATEClassifier(method="sums", classes=[0, 1, 2], schema=schema, on_bad_plan="warn")
+    statement = json.loads(clf.fit(X, y).privacy_spent_.to_json())
+    steps = statement["guarantee"]["steps"]
+    (scale,) = [float.fromhex(step["scale"]) for step in steps if "residuals" in step["name"]]
+    assert sizes == [pytest.approx(2 * scale / math.sqrt(0.4), rel=1e-6)]
+
+
+def test_label_of_no_class_has_a_residual_of_at_most_one_record():
+    psi = unit(np.random.default_rng(0).normal(size=(200, 2)))
+    lengths = [np.linalg.norm(of_residuals(row[None], np.array([-1]), 3)) for row in psi]
+    assert 0.2 < max(lengths) <= 0.5
+
+
+def test_residuals_beyond_64_bits_are_exact(monkeypatch):
+    rng = np.random.default_rng(0)
+    psi, codes = unit(rng.normal(size=(300, 2))), rng.integers(3, size=300)
+    expected = of_residuals(psi, codes, 3)
+    monkeypatch.setattr(secure, "_MOST_IN_64_BITS", 300 * 2**26 - 1)
+    part = ticks_of(300)
+    found = residuals.gather_residuals(psi, codes, part, STILL, LINEAR[3]).total
+    assert found.dtype == object
+    np.testing.assert_array_equal(of_residuals(psi, codes, 3), expected)
+
+
+def test_record_with_discriminants_that_are_not_finite_has_no_residual():
+    linear = LINEAR[2][0], np.array([np.inf, np.inf])
+    psi, codes = unit(np.array([[1.0, 1.0]])), np.array([1])
+    with np.errstate(invalid="ignore"):
+        found = residuals.gather_residuals(psi, codes, ticks_of(1), STILL, linear)
+    assert not found.total.any()
 
 
 @pytest.mark.parametrize("bad", [np.nan, 1.1])

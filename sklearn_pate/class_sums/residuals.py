@@ -150,12 +150,13 @@ def _residuals_of(
     """Return the sums of the rows of a block, in whole steps, times residuals in whole ticks.
 
     Ticks are truncated towards zero, and the sum of their squares is a whole number, so rounding of
-    floats cannot make a residual longer than `_TICKS`.
+    floats cannot make a residual longer than `_TICKS`. A record whose discriminants are not finite
+    has no residual.
     """
     steps = whole_steps(centre.apply(psi)).astype(float)
     proba = softmax(_logits(steps, *linear), axis=1)
     one_hot = codes[:, None] == np.arange(proba.shape[1])
-    residuals = (one_hot - proba) / largest_distance(proba)
+    residuals = np.nan_to_num((one_hot - proba) / largest_distance(proba))
     ticks = np.trunc(residuals * _TICKS) * amount[:, None]
     return ((ticks.T @ steps).astype(np.int64),)
 
