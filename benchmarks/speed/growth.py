@@ -181,9 +181,10 @@ def write(rows):
         file.write(
             "# Time and memory of a fit as one size grows\n"
             "# `python -m benchmarks speed --only growth`, one process for each fit, at epsilon 1\n"
-            "# with nothing declared but the classes. The exponent is the slope of the logarithms\n"
-            "# of time from the size before, and the memory the peak above the labels and the\n"
-            "# public rows, with the pages of the mapped file of private rows that were read.\n"
+            "# with nothing declared but the classes. Fits without public rows are class sums.\n"
+            "# The exponent is the slope of the logarithms of time from the size before, and the\n"
+            "# memory the peak above the labels and the public rows, with the pages of the mapped\n"
+            "# file of private rows that were read.\n"
             f"# scikit-learn {about['scikit-learn']}, NumPy {about['numpy']}, one thread.\n"
         )
         table = csv.DictWriter(file, rows[0], lineterminator="\n")
@@ -193,7 +194,7 @@ def write(rows):
 
 def workers(quick):
     """Two workers compared with one, on a file of records: seconds of a clock, in turn."""
-    n_records, n_rounds = (50_000, 1) if quick else (5_000_000, 3)
+    n_records, n_rounds = (50_000, 1) if quick else (10_000_000, 3)
     sizes = DEFAULT | {"records": n_records}
     warnings.simplefilter("ignore")
     for kind in ("cells", "no public rows"):
