@@ -46,8 +46,8 @@ _LEAST_VARIANCE = (0.02, 0.6)
 #: Maximal fraction of the variance of a direction that classes explain.
 _MOST_EXPLAINED = 0.8
 
-#: Number of rows drawn from the published mixture for means over records.
-_N_DRAWN = 4000
+#: Number of synthetic rows for expected values over records.
+_N_SYNTHETIC = 4000
 
 #: Candidates of the logarithm of the scale of the discriminants, and its standard deviation before
 #: the residuals are seen. Scales were 0.12 to 1.01 on ten tables.
@@ -149,10 +149,10 @@ class Discriminants:
         Discriminants are often too sure, because classes are not normal with equal covariances. So
         slopes and constants are multiplied by the number that explains the published residuals
         best. The slopes are then changed by the rest of the published gradient, see `_newton_step`.
-        Expected values are means over rows that are drawn from the published mixture, with a fixed
-        seed. Residuals are those of the discriminants before this change.
+        Expected values are means over synthetic rows from the published mixture, with a fixed seed.
+        Residuals are those of the discriminants before this change.
         """
-        rows = self.draw(_N_DRAWN, np.random.default_rng(0))
+        rows = self.draw(_N_SYNTHETIC, np.random.default_rng(0))
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)  # the length of encoded rows
         logits = self.linear(rows)
         gradient = residuals.total / self.n
@@ -171,7 +171,7 @@ class Discriminants:
         Each candidate predicts the inner product of the gradient and the discriminants. The
         published inner product is that of the right candidate, plus normal noise and the sampling
         error of the records. The result is the geometric mean of the candidates, weighted by their
-        posterior probability; the logarithm is normal before.
+        posterior probability. The prior of the logarithm is normal, with mean 0.
         """
         slopes = self.slopes.copy()
         last = max(rows[:, -1].mean(), CONSTANT / 2)  # this column is nearly constant
@@ -217,7 +217,7 @@ class Discriminants:
         sd : float
             Standard deviation of its noise.
         rows : ndarray of shape (n_rows, n_columns)
-            Rows drawn from the published mixture.
+            Synthetic rows from the published mixture.
         logits : (ndarray, ndarray), each of shape (n_rows, n_classes)
             Discriminants of these rows: those of the residuals, and those to be changed.
         moment : ndarray of shape (n_columns, n_columns)
@@ -230,16 +230,14 @@ class Discriminants:
         farthest = largest_distance(before)
         change = (proba - before) / farthest
         between, turn = np.linalg.eigh(_covariance_of_labels(proba, 1 / farthest))
-        turn = turn[
-            :, 1:
-        ]  # the first direction is that of all classes alike, with a curvature of 0
+        turn = turn[:, 1:]  # the first has no curvature: all classes change alike
         total = max(between[1:].sum(), _MIN_CURVATURE)
         curvature = np.maximum(between[1:], total / (n_classes - 1))[:, None]
         square = np.diag(turn.T @ _covariance_of_labels(proba, 1 / farthest**2) @ turn)
-        drawn = ((change @ turn) ** 2).mean(axis=0)  # for the sampling error of the drawn rows
+        error = ((change @ turn) ** 2).mean(axis=0) / len(rows)  # of so few synthetic rows
         moments, basis = np.linalg.eigh(moment)
         moments = np.maximum(moments, least)
-        noise = sd**2 + np.outer(square / self.n + drawn / len(rows), moments)
+        noise = sd**2 + np.outer(square / self.n + error, moments)
         rest = turn.T @ (gradient - change.T @ rows / len(rows)) @ basis
         shrunk, _ = _shrunk_means(
             rest / curvature,
