@@ -458,6 +458,21 @@ def test_residuals_beyond_64_bits_are_exact(monkeypatch):
     np.testing.assert_array_equal(of_residuals(psi, codes, 3), expected)
 
 
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e100])
+def test_discriminants_of_a_row_do_not_depend_on_other_rows(size):
+    """Bit by bit, in blocks of any size and order; a matrix product of floats is not exact."""
+    rng = np.random.default_rng(0)
+    steps = statistic.whole_steps(unit(rng.normal(size=(200, 57)))).astype(float)
+    slopes, constants = size * rng.normal(size=(7, 57)), size * rng.normal(size=7)
+    found = residuals._logits(steps, slopes, constants)
+    for rows in (slice(None, None, -1), slice(1), slice(3, 10), slice(150, None)):
+        np.testing.assert_array_equal(
+            residuals._logits(steps[rows], slopes, constants), found[rows]
+        )
+    expected = np.einsum("ij,kj->ik", steps * statistic.STEP, slopes) + constants
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size)
+
+
 def test_record_with_discriminants_that_are_not_finite_has_no_residual():
     linear = LINEAR[2][0], np.array([np.inf, np.inf])
     psi, codes = unit(np.array([[1.0, 1.0]])), np.array([1])
